@@ -89,6 +89,7 @@ DOCUMENTS: Mapping[str, object] = {
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
     "stats": stats.StatsDocument,
+    "signal": console.SignalDocument,
     "submit": console.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,

@@ -23,6 +23,14 @@ class SubmitDocument(TypedDict):
     is not known."""
 
 
+class SignalDocument(TypedDict):
+    """A signal that was sent."""
+
+    orderId: str
+    name: str
+    """The name for which a step of the order waits."""
+
+
 class ExportedDocument(TypedDict):
     """The progress of an export."""
 

@@ -1,7 +1,8 @@
 """A subscription begins with a trial. After it, or at its first day, the customer is charged.
 
-The order says when the customer moves in, which may be before the end of the trial or long after
-it. A customer who cancels meanwhile loses the access at once and is never charged.
+The customer first confirms the address: the application sends the signal `confirmed` then. The
+order says when the customer moves in, which may be before the end of the trial or long after it. A
+customer who cancels meanwhile loses the access at once and is never charged.
 """
 
 from datetime import timedelta
@@ -12,6 +13,7 @@ from roundsman import (
     Agent,
     Compensation,
     Json,
+    Signal,
     Sleep,
     SleepUntil,
     Step,
@@ -32,7 +34,14 @@ class Subscription(TypedDict):
 BRIEFLY = timedelta(seconds=30)
 FENCED = Compensation(fences_late_performs=True)
 
-give_access = Step(name="give_access", agent="access", complete_within=BRIEFLY, compensation=FENCED)
+confirmed = Signal("confirmed", within=timedelta(days=2))
+give_access = Step(
+    name="give_access",
+    agent="access",
+    complete_within=BRIEFLY,
+    after=(confirmed,),
+    compensation=FENCED,
+)
 trial = Sleep(name="trial", for_=timedelta(days=30), after=(give_access,))
 first_day = SleepUntil("input.firstDay", name="first_day", after=(give_access,))
 charge = Step(
@@ -45,7 +54,7 @@ charge = Step(
 subscription = Workflow(
     name="subscription",
     input=Subscription,
-    steps=(give_access, trial, first_day, charge),
+    steps=(confirmed, give_access, trial, first_day, charge),
     complete_within=timedelta(days=100),
     on_failure=Undo(),
 )

@@ -27,6 +27,7 @@ from roundsman.model.situations import (
     Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     Ended,
     NotBegun,
     Parked,
@@ -34,6 +35,7 @@ from roundsman.model.situations import (
     Situation,
     UnderWay,
     WaitsUntil,
+    WithoutAgent,
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, Owed, StepError, StepRecord, Task, step_of
@@ -186,7 +188,7 @@ class Records:
             found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
             found |= {record.retry_until or 0, record.poll_until or 0}
-            if isinstance(record.situation, Asleep):
+            if isinstance(record.situation, WithoutAgent):
                 found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
@@ -232,6 +234,7 @@ class Records:
             poll_until=_poll_until(record, now),
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
+            signal=record.signal,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             key_until=over(record.key_until, now),
             # finished_at, result and other errors are for people and for probes.
@@ -270,6 +273,10 @@ class Records:
                 )
             case Asleep() as asleep:
                 return Asleep(until=at(asleep.until), since=T0)  # since when is for people
+            case AwaitsSignal() as wait:
+                # Of its begin, only for how long it waits in all is asked.
+                until = at(wait.until)
+                return AwaitsSignal(until=until, since=until - (wait.until - wait.since))
             case AtAgent() as attempt:
                 return AtAgent(
                     lock=_lock(attempt.lock, names),
@@ -328,6 +335,7 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None if task.ended else task.failure,
             ended_at=None if task.ended_at is None else T0,
+            signals=tuple(replace(one, at=T0) for one in task.signals),
             # Only whether the contents were erased is asked.
             erased_at=None if task.erased_at is None else T0,
             held_until=held_until,
@@ -461,6 +469,7 @@ def _key(task: Task) -> Key:
         task.command_ids,
         tuple(task.fan_outs.items()),
         tuple(task.added.items()),
+        task.signals,
         task.held_until,
         task.failure,
         task.corrections,

@@ -13,6 +13,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
     Sleep,
     Step,
     Strategy,
@@ -31,6 +32,7 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
 )
 from roundsman.model.instants import MINUTE
@@ -95,6 +97,11 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
         "resolve nap did": Resolve(CommandSource("wake", "ann"), "nap", did=True),
         "extend nap": Extend(CommandSource("extend-nap", "ann"), 30, "nap"),
+        "resolve paid did": Resolve(CommandSource("by-hand", "ann"), "paid", did=True),
+        "extend paid": Extend(CommandSource("extend-paid", "ann"), 30, "paid"),
+        "signal": Signalled(CommandSource("pay-7", "application"), "paid", 1),
+        "signal again": Signalled(CommandSource("pay-7", "application"), "paid", 1),
+        "another signal": Signalled(CommandSource("pay-8", "application"), "paid", 2),
         "extend": Extend(CommandSource("extend", "ann"), 30),
         "reconcile": Reconcile(CommandSource("reconcile", "ann"), T0),
         "erase": Erase(CommandSource("erase", "ann")),
@@ -197,6 +204,14 @@ SLEEPS = Configuration(
 FIRST = replace(nap, after=())
 BEGINS = replace(SLEEPS, plan=plan(FIRST, step("b", FIRST, retry=ONCE)), endings=("done",))
 BESIDE = replace(SLEEPS, plan=plan(briefly, FIRST, on_failure=Archive()))
+paid = Signal("paid", within=2 * HALF_A_MINUTE, after=(briefly,))
+SIGNALLED = replace(
+    SLEEPS, plan=plan(briefly, paid, step("b", paid, retry=ONCE)), commands=asked("signal")
+)
+DEPOSIT = replace(paid, name="deposit", after=())
+TWO_WAITS = replace(SLEEPS, plan=plan(DEPOSIT, replace(paid, after=(DEPOSIT,))))
+PAID_FIRST = replace(paid, after=())
+PAID_BESIDE = replace(SLEEPS, plan=plan(briefly, PAID_FIRST, on_failure=Archive()))
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -278,6 +293,23 @@ SMALL: dict[str, Configuration] = {
         BEGINS, commands=asked("extend nap", "run", "undo", "reconcile")
     ),
     "a sleep before a step, two schedulers, one in pieces": replace(BEGINS, schedulers=1),
+    "a wait for a signal between two steps": replace(SIGNALLED, repeats=1),
+    "a wait for a signal between two steps, a crash": replace(SIGNALLED, crashes=1),
+    "a wait for a signal that comes twice": replace(
+        SIGNALLED, commands=asked("signal", "signal again", "another signal")
+    ),
+    "two waits for signals of one name, a crash": replace(
+        TWO_WAITS, commands=asked("signal", "another signal"), crashes=1
+    ),
+    "a wait for a signal beside a step, cancelled, resolved or resubmitted": replace(
+        PAID_BESIDE, commands=asked("signal", "cancel", "resolve paid did", "resubmit")
+    ),
+    "a wait for a signal that lasts longer, or whose tables are restored": replace(
+        PAID_BESIDE, commands=asked("signal", "extend paid", "reconcile")
+    ),
+    "a wait for a signal, two schedulers, one in pieces": replace(
+        SIGNALLED, plan=plan(PAID_FIRST, step("b", PAID_FIRST, retry=ONCE)), schedulers=1
+    ),
     "a step that asks outside": repeated(ASKS),
     "a step that is polled": repeated(POLLED),
     "a step that is polled, a crash": replace(POLLED, crashes=1),

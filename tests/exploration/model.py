@@ -33,7 +33,7 @@ from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS
@@ -551,8 +551,8 @@ def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
     if not isinstance(event, Resolve):
         return state
     record = task.step(event.step)
-    if isinstance(record.situation, Asleep):
-        return state  # who ends a sleep says nothing about effects
+    if isinstance(record.situation, WithoutAgent):
+        return state  # who ends such a wait says nothing about effects
     stands = any(step == event.step for step, _ in state.standing)
     if record.operation == PERFORM:
         return state if stands == event.did else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW, STATUSES
 from roundsman.engine.due import Lane, start_interval
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task
 from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
@@ -87,7 +87,7 @@ def _starts_in_order(plan: Plan, task: Task) -> bool:
         task.step(before).process_state in DONE
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
-        or (isinstance(record.situation, Asleep) and task.ending is None)
+        or (isinstance(record.situation, WithoutAgent) and task.ending is None)
         for before in plan.before(name)
     )
 
@@ -135,7 +135,7 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
             reminds = record.remind_at if task.ending is None else None
             ends = (stored_step(record).complete_by, record.heartbeat_by, reminds)
             yield name, max(now, min(at for at in ends if at is not None))
-        elif isinstance(record.situation, Asleep):
+        elif isinstance(record.situation, WithoutAgent):
             if task.ending is None:
                 yield name, max(now, record.situation.until)
         elif _is_ready(plan, task, name):

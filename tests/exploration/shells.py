@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from roundsman.engine import agent_holds, attempts, machine, time_credit
 from roundsman.engine.decision import STATUSES
-from roundsman.errors import RoundsmanError, TryAgain
-from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
+from roundsman.errors import InvalidMessage, RoundsmanError, TryAgain
+from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome, Signalled
 from roundsman.model.failure import RETRIED, Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND, iso
@@ -216,7 +216,10 @@ class Shells:
         elif job.kind == "reply":
             self._scheduler(desk, world).reply(_reply(job), job.name)
         else:
-            self._scheduler(desk, world).command(self._command(job), job.name)
+            # One that is refused becomes a rejected message, and is acknowledged.
+            is_signal = isinstance(self._commands.get(job.step), Signalled)
+            with suppress(InvalidMessage) if is_signal else nullcontext():
+                self._scheduler(desk, world).command(self._command(job), job.name)
 
     def _together(self, desk: "Desk", batch: Batch, world: World) -> None:
         mails = (batch.first, batch.second)

@@ -8,7 +8,16 @@ from datetime import timedelta
 from roundsman.agents.agent import Agent
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
-from roundsman.definition.workflow import Archive, Compensation, Retry, Sleep, Undo, Wait, Workflow
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Signal,
+    Sleep,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
@@ -84,6 +93,7 @@ picked = step(
     retry=TWO_SECONDS,
     compensation=FENCED,
 )
+signal = Signal("confirmed", within=10 * MINUTES, after=(held,))
 nap = Sleep(name="nap", for_=5 * MINUTES, after=(held,))
 slow = step(
     "charge",
@@ -122,6 +132,9 @@ BESIDE = workflow(
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
+SIGNALLED = workflow(
+    held, signal, step("ship", signal, retry=TWO_SECONDS, compensation=UNFENCED), on_failure=Undo()
+)
 SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
 FORGETFUL = workflow(held, forgotten, retain_for=timedelta(days=3))
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
@@ -193,6 +206,17 @@ def sleeps(world: World) -> None:
     """Run until the sleep has begun."""
     is_taken(world)
     world.run(until=lambda: "nap" in world.task(ORDER_ID).steps)
+
+
+def signals(world: World) -> None:
+    """Send the signal that the order waits for, or will wait for."""
+    world.signal(ORDER_ID, "confirmed", {"ok": True}, signal_id="c-7")
+
+
+def awaits_its_signal(world: World) -> None:
+    """Run until the step waits for its signal."""
+    is_taken(world)
+    world.run(until=lambda: "confirmed" in world.task(ORDER_ID).steps)
 
 
 def answers(name: str) -> Act:

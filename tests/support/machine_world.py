@@ -31,6 +31,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     SendRequest,
+    Signalled,
     Start,
     UndoAsked,
 )
@@ -366,6 +367,11 @@ class World:
     def move(self, under: Plan) -> Decision:
         self.next_plan = under
         return self.apply(Move(self.asked(), under.hash))
+
+    def signal(self, name: str, data: Json = None, signal_id: str | None = None) -> Decision:
+        """The application sends a signal, which never came before unless it has an id."""
+        asked = CommandSource(signal_id or f"s-{next(self._nonces)}", "application")
+        return self.apply(Signalled(asked, name, data))
 
     def run_now(self) -> Decision:
         return self.apply(RunNow(self.asked()))

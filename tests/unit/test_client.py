@@ -1,14 +1,20 @@
-"""How a client waits for the end of an order, on a clock of the test."""
+"""How a client waits for the end of an order, on a clock of the test, and sends a signal."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from roundsman.client import Client, OrderStatus
+from roundsman.client import Client, InvalidCall, OrderStatus
 from roundsman.errors import TryAgain
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
 
 Read = OrderStatus | None | TryAgain
 
@@ -136,3 +142,57 @@ def test_a_read_that_fails_to_the_end_is_raised() -> None:
 def test_a_wrong_time_is_refused(wait: Callable[[], object], error: type[Exception]) -> None:
     with pytest.raises(error, match="timeout must"):
         wait()
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+class Queue:
+    """Stands for SQS: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Json]] = []
+
+    def send_message(
+        self, *, QueueUrl: str, MessageBody: str
+    ) -> dict[str, str]:  # the names of boto3
+        self.sent.append((QueueUrl, json.loads(MessageBody)))
+        return {"MessageId": "m-1"}
+
+
+def client_of(queue: Queue) -> Client:
+    return Client({"SubmissionQueueUrl": "orders"}, sqs=cast("SQSClient", queue))
+
+
+def test_a_signal_goes_to_the_queue_of_the_orders() -> None:
+    queue = Queue()
+    client_of(queue).signal("ord-1", "paid", {"amount": 40}, signal_id="pay-7")
+    client_of(queue).signal("ord-1", "paid")
+    assert queue.sent == [
+        (
+            "orders",
+            {"orderId": "ord-1", "signal": {"name": "paid", "data": {"amount": 40}, "id": "pay-7"}},
+        ),
+        ("orders", {"orderId": "ord-1", "signal": {"name": "paid", "data": None}}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("order_id", "name", "data", "signal_id", "why"),
+    [
+        ("no spaces", "paid", None, None, "id"),
+        ("ord-1", "Paid", None, None, "The name of a signal must be 1 to 40 characters"),
+        ("ord-1", "paid", None, "a b", "The id of a signal must be 1 to 64 ASCII"),
+        ("ord-1", "paid", None, "x" * 65, "The id of a signal must be 1 to 64 ASCII"),
+        ("ord-1", "paid", "x" * 4_095, None, "has 4097 bytes; it may have at most 4096"),
+        ("ord-1", "paid", {1, 2}, None, "The data of the signal to ord-1 is not JSON"),
+        ("ord-1", "paid", float("nan"), None, "The data of the signal to ord-1 is not JSON"),
+    ],
+)
+def test_a_wrong_signal_is_refused_before_it_is_sent(
+    order_id: str, name: str, data: object, signal_id: str | None, why: str
+) -> None:
+    queue = Queue()
+    with pytest.raises(InvalidCall, match=why):
+        client_of(queue).signal(order_id, name, cast("Json", data), signal_id=signal_id)
+    assert not queue.sent

@@ -30,7 +30,7 @@ def explained(order: StoredOrder) -> Findings:
     standing = {(effect.step, effect.key) for effect in effects}
     for name, record in task.steps.items():
         if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
-            if expanded.steps[name].sleeps:
+            if not expanded.steps[name].agents:
                 continue  # it has no agent, and so no effect
             key = idempotency_key(task.task_id, name, PERFORM, record)
             if (name, key) not in standing:

@@ -121,6 +121,12 @@ class StepDocument(TypedDict):
     """When the sleep began that the step is; null if it is not asleep."""
     asleepUntil: Instant | None
     """When the sleep ends that the step is; null if it is not asleep."""
+    awaitsSince: Instant | None
+    """When the step began to wait for its signal; null if it does not wait for one."""
+    awaitsUntil: Instant | None
+    """When the step fails if no signal has come; null if it does not wait for one."""
+    signal: str | None
+    """The id of the signal that ended the step; null if none did."""
     spared: Count
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     inVain: Count
@@ -154,6 +160,15 @@ class HistoryRowDocument(TypedDict):
     reason: str
 
 
+class UnreadSignalDocument(TypedDict):
+    """A signal that has ended no step yet."""
+
+    id: str
+    name: str
+    at: Instant
+    """When it came."""
+
+
 class TaskDocument(TaskSummaryDocument):
     """The task of one order, with its steps and its history."""
 
@@ -181,6 +196,8 @@ class TaskDocument(TaskSummaryDocument):
     owed: list[OwedDocument]
     fanOuts: dict[str, Count]
     """The number of items of each fan-out, by its step."""
+    unreadSignals: list[UnreadSignalDocument]
+    """The signals that have ended no step yet, in the order in which they came."""
     steps: list[StepDocument]
     history: list[HistoryRowDocument]
     """The newest row last."""
@@ -252,6 +269,7 @@ StepCase: TypeAlias = Literal[
     "retry",
     "polled",
     "asleep",
+    "awaits_signal",
     "undo_waits",
 ]
 """What a step waits for, from the step that is the furthest from continuing to the step that

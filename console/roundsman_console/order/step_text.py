@@ -7,7 +7,7 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil
+from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil, WithoutAgent
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
     PERFORM,
@@ -89,15 +89,23 @@ def _facts(
     if record.refused:
         yield "failed, and it is proven that it had no effect"
     yield from poll_words(task, record, at)
-    if isinstance(record.situation, Asleep) and task.ending is None:
-        since, until = second(record.situation.since), second(record.situation.until)
-        yield f"asleep since {since}, until {until}"
+    yield from _without_agent(task, record)
     yield from _added_time(record)
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def _without_agent(task: Task, record: StepRecord) -> Iterator[str]:
+    """Yield until when a sleep lasts or a signal is waited for, and which signal has come."""
+    wait = record.situation
+    if isinstance(wait, WithoutAgent) and task.ending is None:
+        what = "asleep" if isinstance(wait, Asleep) else "waits for its signal"
+        yield f"{what} since {second(wait.since)}, until {second(wait.until)}"
+    if record.signal is not None:
+        yield f"ended by the signal {record.signal}"
 
 
 def _added_time(record: StepRecord) -> Iterator[str]:
@@ -134,8 +142,14 @@ def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
     )
 
 
-def sleep_words(step: StepPlan) -> str:
-    """Return for how long, or until when, a sleep lasts by its plan; empty for any other step."""
+def wait_words(step: StepPlan) -> str:
+    """Return for what, how long or until when a step without an agent waits by its plan.
+
+    Empty for any other step.
+    """
+    if step.signal is not None:
+        within = format_duration(step.signal_within)
+        return f"waits for the signal {step.signal} for {within}"
     if step.sleeps_until is not None:
         return f"sleeps until {step.sleeps_until}"
     return "" if step.sleeps_for is None else f"sleeps for {format_duration(step.sleeps_for)}"

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 
@@ -56,9 +56,9 @@ def step_times(
 ) -> list[StepTime]:
     """Return the times of one step until `at` (epoch ms), in the order in which they began."""
     rows = sorted(history, key=lambda one: one.seq)
-    sleeps = plan is not None and name in plan.steps and plan.steps[name].sleeps
+    waits = plan is not None and name in plan.steps and not plan.steps[name].agents
     ends = _ends_before(name, task, plan)
-    walk = _Walk(name, task.created_at, ends, _later(name, plan, rows), sleeps=sleeps)
+    walk = _Walk(name, task.created_at, ends, _later(name, plan, rows), only_waits=waits)
     for row in rows:
         if row.step == name:
             walk.over_row(row)
@@ -134,13 +134,13 @@ class _Walk:
         ends_before: Sequence[int],
         later: Sequence[int],
         *,
-        sleeps: bool,
+        only_waits: bool,
     ) -> None:
         self.found: list[StepTime] = []
         self._undo_words = f"{name} (undo)"
         self._ends_before = ends_before
         self._later = later
-        self._sleeps = sleeps
+        self._only_waits = only_waits
         self._since = created
         """When what comes next can begin first."""
         self._undoes = False
@@ -187,17 +187,17 @@ class _Walk:
         of_its_own = record.under_way or processed
         if started is not None and (of_its_own or not self._begins(started)):
             self._last(record, started, at)
-        if isinstance(record.situation, Asleep):
+        if isinstance(record.situation, WithoutAgent):
             self._goes_on("wait", record.situation.since, at)
-        elif self._sleeps and processed and finished is not None:
-            self._slept(finished)
+        elif self._only_waits and processed and finished is not None:
+            self._waited(finished)
         if record.held_since is not None:
             self._goes_on("held", record.held_since, at)
         elif record.not_before is not None and not record.under_way and finished is None:
             self._goes_on("wait", self._closed if self._closed is not None else started, at)
 
-    def _slept(self, finished: int) -> None:
-        """Add a sleep that is over: it began once the steps before it were done."""
+    def _waited(self, finished: int) -> None:
+        """Add a wait without an agent that is over: it began once the steps before it were done."""
         since = max([self._since, *(end for end in self._ends_before if end <= finished)])
         self.found.append(
             StepTime(kind="wait", since=min(since, finished), until=finished, since_known=False)

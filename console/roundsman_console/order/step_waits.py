@@ -6,12 +6,19 @@ from typing import get_args
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
-from roundsman.model.situations import Asleep, AwaitsCallback, UnderWay
+from roundsman.model.situations import (
+    Asleep,
+    AwaitsCallback,
+    AwaitsSignal,
+    UnderWay,
+    WithoutAgent,
+)
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.hold.view import release_command
@@ -107,8 +114,8 @@ class _View:
         situation = record.situation
         if isinstance(situation, UnderWay):
             return self._under_way(name, record, situation, step)
-        if isinstance(situation, Asleep):
-            return self._asleep(name, situation)
+        if isinstance(situation, WithoutAgent):
+            return self._without_agent(name, situation, step)
         if record.held_since is not None:
             return self._held(name, record, step)
         if record.late_since is not None:
@@ -238,14 +245,34 @@ class _View:
         case: StepCase = "polled" if polls else "retry"
         return StepWait(case, name, agent, what, evidence, run)
 
-    def _asleep(self, name: str, asleep: Asleep) -> StepWait | None:
-        """Return the wait of a sleep; None if its task ends, which does not wait for it."""
+    def _without_agent(
+        self, name: str, wait: WithoutAgent, step: StepPlan | None
+    ) -> StepWait | None:
+        """Return the wait of a sleep or for a signal; None if its task ends, which does not wait
+        for it."""
         if self.task.ending is not None:
             return None
-        if asleep.until <= self.at:
-            late = format_duration(self.at - asleep.until)
-            what = f"a supervisor to end the sleep {name}, which was over {late} ago"
-            return StepWait("retry_late", name, None, what, (), None, asleep.until)
+        if wait.until <= self.at:
+            late = format_duration(self.at - wait.until)
+            which = "sleep" if isinstance(wait, Asleep) else "wait"
+            what = f"a supervisor to end the {which} {name}, which was over {late} ago"
+            return StepWait("retry_late", name, None, what, (), None, wait.until)
+        if isinstance(wait, Asleep):
+            return self._asleep(name, wait)
+        return self._awaits_signal(name, wait, step)
+
+    def _awaits_signal(self, name: str, wait: AwaitsSignal, step: StepPlan | None) -> StepWait:
+        lasts = format_duration(wait.until - self.at)
+        signal = step.signal if step is not None and step.signal is not None else name
+        what = f"the signal {signal}, for {name}, until {second(wait.until)} (in {lasts})"
+        evidence = (
+            f"it has waited since {second(wait.since)}; without a signal, it fails then by "
+            f"{NO_SIGNAL}; resolved as done, it ends now",
+        )
+        command = command_line("signal", self.task.task_id, signal)
+        return StepWait("awaits_signal", name, None, what, evidence, command)
+
+    def _asleep(self, name: str, asleep: Asleep) -> StepWait:
         lasts = format_duration(asleep.until - self.at)
         what = f"the end of the sleep {name}, at {second(asleep.until)} (in {lasts})"
         evidence = (

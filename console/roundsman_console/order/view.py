@@ -7,7 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.order.documents import (
@@ -49,6 +49,9 @@ def task_document(
         "withoutCompensation": [*nothing_undoes(task, plan)],
         "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
         "fanOuts": dict(task.fan_outs),
+        "unreadSignals": [
+            {"id": one.id, "name": one.name, "at": iso(one.at)} for one in task.signals
+        ],
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
         "history": [_history_document(row) for row in history],
         "traceId": trace,
@@ -130,6 +133,7 @@ def _ending(task: Task) -> EndingDocument | None:
 def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
     asleep = record.situation if isinstance(record.situation, Asleep) else None
+    awaits = record.situation if isinstance(record.situation, AwaitsSignal) else None
     step = plan.steps.get(name) if plan else None
     added = task.added.get(name)
     return {
@@ -163,6 +167,9 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "pollUntil": iso_or_none(record.poll_until),
         "asleepSince": iso_or_none(asleep.since if asleep else None),
         "asleepUntil": iso_or_none(asleep.until if asleep else None),
+        "awaitsSince": iso_or_none(awaits.since if awaits else None),
+        "awaitsUntil": iso_or_none(awaits.until if awaits else None),
+        "signal": record.signal,
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.order.step_text import holds_of, last_error, span
@@ -65,10 +65,12 @@ def _waits(task: Task, plan: Plan | None, holds: Sequence[Hold]) -> str:
 
 
 def _waits_for_time(task: Task) -> str:
-    """Until when its steps sleep or are polled again; empty if none does."""
+    """Until when its steps sleep, wait for signals or are polled again; empty if none does."""
     for name, record in task.steps.items():
         if isinstance(record.situation, Asleep):
             return f"{name}: asleep until {second(record.situation.until)}"
+        if isinstance(record.situation, AwaitsSignal):
+            return f"{name}: waits for its signal until {second(record.situation.until)}"
         if record.polls and record.not_before is not None:
             return f"{name}: polled again at {second(record.not_before)}"
     return ""

@@ -35,7 +35,15 @@ ACCESS, CHARGE = ("access", "ann"), ("charges", "ann")
 def subscribed(
     service: Service, monkeypatch: pytest.MonkeyPatch, first_day: str = "2027-01-01T00:00:00Z"
 ) -> World:
-    """A world whose agents call this service, with one order."""
+    """A world whose agents call this service, with one order that the customer has confirmed."""
+    world = ordered(service, monkeypatch, first_day)
+    world.signal("s-1", "confirmed")
+    return world
+
+
+def ordered(
+    service: Service, monkeypatch: pytest.MonkeyPatch, first_day: str = "2027-01-01T00:00:00Z"
+) -> World:
     monkeypatch.setattr(subscription, "service", lambda: service)
     world = World(subscription.subscription, agents=[access, billing])
     world.submit({"orderId": "s-1", "customer": "ann", "firstDay": first_day})
@@ -55,6 +63,17 @@ def test_a_customer_is_charged_after_the_trial(monkeypatch: pytest.MonkeyPatch) 
     assert world.task("s-1").state is TaskState.COMPLETED
     assert service.has == {ACCESS, CHARGE}
     assert 30 <= days(world) < 30.01
+
+
+def test_a_customer_who_does_not_confirm_gets_no_access(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service()
+    world = ordered(service, monkeypatch).run()
+    assert world.task("s-1").state is TaskState.UNDONE
+    error = world.task("s-1").step("confirmed").error
+    assert error is not None
+    assert error.type == "NoSignal"
+    assert service.has == set()
+    assert 2 <= days(world) < 2.01
 
 
 def test_a_customer_who_moves_in_later_is_charged_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""What an application calls: submit an order, cancel it, answer a callback, and read its status.
+"""What an application calls: submit an order, cancel it, send it a signal, answer a callback, and
+read its status.
 
     client = Client.of_stack("shop")
     client.submit({"orderId": "ord-1001", "lines": [...]})
@@ -6,9 +7,9 @@
     client.wait("ord-1001", timeout=timedelta(minutes=5))
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
-What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
-agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an order
-without a token, also to read the plans in ControlTable.
+What it needs is the right to send to the SubmissionQueue (to submit, cancel and signal), to send to
+an agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an
+order without a token, also to read the plans in ControlTable.
 """
 
 import time
@@ -38,9 +39,12 @@ from roundsman.errors import (
     TryAgain,
     UnreadableRecord,
 )
-from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.checks import NAME
+from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
+from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import TASK_ID
+from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 from roundsman.wire.messages import read_reply
 
@@ -179,6 +183,40 @@ class Client:
         asked: dict[str, Json] = {"undo": undo} | ({"reason": reason} if reason else {})
         body = canonical_json({"orderId": order_id, "cancel": asked})
         self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the cancellation")
+
+    def signal(
+        self, order_id: str, name: str, data: Json = None, *, signal_id: str | None = None
+    ) -> None:
+        """Send a signal to the order: the step that waits for one with this name is done.
+
+        `data` (at most 4 KiB of JSON) is the result of the step. A signal may come before its step:
+        it is kept for it. `signal_id` (1 to 64 ASCII characters without spaces), such as the id of
+        a payment, makes it harmless to send the signal twice; None for a new one. A signal that no
+        step of the order can take goes to the RejectedQueue.
+
+        Raises InvalidCall if an argument is wrong, and TryAgain and CallRefused.
+        """
+        _checked_id(order_id)
+        if not NAME.fullmatch(name):
+            raise InvalidCall(
+                "The name of a signal must be 1 to 40 characters of a-z, 0-9 and _, beginning with "
+                "a letter."
+            )
+        if signal_id is not None and not SIGNAL_ID.fullmatch(signal_id):
+            raise InvalidCall(f"The id of a signal must be {SIGNAL_ID_WORDS}.")
+        signal: dict[str, Json] = {"name": name, "data": data}
+        signal |= {} if signal_id is None else {"id": signal_id}
+        try:
+            body = canonical_json({"orderId": order_id, "signal": signal})
+            parse_json(body)
+            size = size_in_bytes(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidCall(f"The data of the signal to {order_id} is not JSON.") from error
+        if size > LARGEST_SIGNAL:
+            raise InvalidCall(
+                f"The data of the signal has {size} bytes; it may have at most {LARGEST_SIGNAL}."
+            )
+        self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the signal")
 
     @overload
     def answer(self, token: str, result: Json = None) -> None: ...

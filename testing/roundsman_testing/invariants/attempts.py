@@ -7,11 +7,12 @@ from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.signals import NO_SIGNAL
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -83,7 +84,7 @@ class Attempts:
                 step = plan.for_task(after).steps.get(name)
                 if step is not None and step.sleeps:
                     yield from self._of_sleep(step, before, after, now)
-                else:
+                elif step is None or step.signal is None:
                     yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
             same = record.operation == earlier.operation
@@ -225,7 +226,7 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        in_vain = kind == OVERDUE and _polled_in_vain(record, now + self._apart)
+        in_vain = _in_vain(record, kind, now + self._apart)
         return "" if in_vain else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
@@ -310,6 +311,14 @@ def _fails(reply: Reply, record: StepRecord, now: int) -> bool:
     if reply.outcome is Outcome.HELD:
         return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
     return reply.outcome in FAILED
+
+
+def _in_vain(record: StepRecord, kind: str, now: int) -> bool:
+    """Whether the time of the step's polls, or of its wait for a signal, is over at `now`."""
+    waits = record.situation
+    if kind == NO_SIGNAL:
+        return isinstance(waits, AwaitsSignal) and waits.until <= now
+    return kind == OVERDUE and _polled_in_vain(record, now)
 
 
 def _polled_in_vain(record: StepRecord, now: int) -> bool:

@@ -19,16 +19,17 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
 )
 from roundsman.model.instants import SECOND
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
-from roundsman_testing.invariants.rules import Broken, Invariant
+from roundsman_testing.invariants.rules import Broken, Invariant, signal_ids
 
-KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Erase)
+KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Signalled, Erase)
 """The commands after which a task that is ending ends as before."""
 
 FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR})
@@ -93,6 +94,8 @@ class Commands:
                 why = "" if after.plan == event.plan else "it has another plan"
             case Reconcile():
                 why = _not_reconciled(before, after, event, now - self._apart)
+            case Signalled():
+                why = "" if event.asked.command_id in signal_ids(after) else "it is not stored"
             case Erase():
                 why = "it is not erased" if after.erased_at is None else ""
         return why
@@ -171,8 +174,9 @@ def _not_extended(before: Task, after: Task, event: Extend) -> str:
 
 
 def _until(record: StepRecord) -> int:
-    """Until when the step sleeps, is polled, or may take, with the time of its next attempt."""
-    if isinstance(record.situation, Asleep):
+    """Until when the step sleeps, waits for a signal, is polled, or may take, with the time of its
+    next attempt."""
+    if isinstance(record.situation, WithoutAgent):
         return record.situation.until
     if record.poll_until is not None:
         return record.poll_until

@@ -31,7 +31,7 @@ from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.submission.submission import Submission, Submitted, ValidOrder
+from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
     PassReport,
@@ -306,7 +306,10 @@ class Processes:
         asked = read(mail.body)
         if isinstance(asked, ValidOrder):
             return submission.submit(asked)
-        return submission.cancel(asked, mail.message_id, mail.sender)
+        if isinstance(asked, CancelAsked):
+            return submission.cancel(asked, mail.message_id, mail.sender)
+        since = mail.sent_at if mail.receives > 1 else None
+        return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
     def handling_failed(self, mail: QueuedMessage) -> None:
         """Note that a message failed to be handled and will be redelivered."""

@@ -23,6 +23,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
     Sleep,
     SleepUntil,
     Step,
@@ -338,6 +339,32 @@ def test_a_plan_with_a_sleep_has_a_version_of_its_own_and_no_agent_for_it() -> N
     assert (one.agents, one.agent, one.compensation) == ((), "", None)
     assert plan.agents == frozenset()
     assert plan.has_conditions
+
+
+def test_a_plan_with_a_signal_has_a_version_of_its_own_and_no_agent_for_it() -> None:
+    paid = Signal("paid", name="deposit", within=timedelta(days=1), on_failure=Undo())
+    masked = Signal("paid", name="rest", within=timedelta(days=1), result_masked=True)
+    longer = replace(orders, complete_within=timedelta(days=2))
+    plan = plan_of(replace(longer, steps=(paid, masked), point_of_no_return=None))
+    document = json.loads(plan.text)
+    assert document["planVersion"] == 5
+    first, second = document["steps"]
+    assert first == {
+        "name": "deposit",
+        "after": [],
+        "onFailure": {"kind": "undo"},
+        "when": None,
+        "signal": "paid",
+        "within": 86_400_000,
+    }
+    assert second["resultMasked"] is True
+    assert read_plan(plan.text) == plan
+    one, other = plan.steps.values()
+    assert (one.signal, one.signal_within, one.result_masked) == ("paid", 86_400_000, False)
+    assert (one.sleeps, one.agents, one.result_limit) == (False, (), 4_096)
+    assert other.result_masked
+    assert plan.masks
+    assert not plan.has_conditions
 
 
 def test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read() -> None:

@@ -14,6 +14,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
     Sleep,
     SleepUntil,
     Undo,
@@ -95,6 +96,17 @@ def test_no_field_of_a_plan_is_forgotten() -> None:
     of_plan -= {"kinds", "kinds_after_no_return"}  # by their names in a workflow:
     of_plan |= {"may_add", "may_add_after_no_return"}
     assert set(workflow_fields(made)) == of_plan
+
+
+def test_the_signal_of_a_step_and_its_time_are_compared() -> None:
+    a, paid = step("a"), Signal("paid", within=timedelta(minutes=1))
+    (added,) = differences(plan(a), plan(a, replace(paid, after=(a,))))
+    assert added.sentence == "paid is added after a, a signal"
+    other = Signal("settled", name="paid", within=timedelta(minutes=2))
+    assert sentences(*differences(plan(paid), plan(other))) == [
+        "paid: signal: paid, now settled",
+        "paid: signal_within: 60 s, now 120 s",
+    ]
 
 
 def test_the_time_of_a_sleep_is_compared() -> None:

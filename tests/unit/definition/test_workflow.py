@@ -12,6 +12,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
     Sleep,
     SleepUntil,
     Step,
@@ -37,6 +38,10 @@ def workflow(*steps: Step, **changes: Any) -> Workflow:  # noqa: ANN401 - wrong 
 
 def wait(**changes: Any) -> Wait:  # noqa: ANN401 - wrong types on purpose
     return Wait(**{"delay": MINUTE, "times": 2, **changes})
+
+
+def signal(of: str = "paid", **changes: Any) -> Signal:  # noqa: ANN401 - wrong types on purpose
+    return Signal(of, **{"within": MINUTE, **changes})
 
 
 def sleep(name: str = "nap", **changes: Any) -> Sleep:  # noqa: ANN401 - wrong types on purpose
@@ -283,6 +288,21 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         ),
         r"step 'b' ends after sleeps of 2 min, .* 2 min; .* raise the workflow's deadline",
     ),
+    ("a wait for nothing at all", lambda: signal(within=timedelta(0)), r"'paid': within must be"),
+    ("a signal without a name", lambda: Signal("", within=MINUTE), r"the name must be 1 to 40"),
+    ("a signal with a bad name", lambda: signal("Paid", name="paid"), r"'paid': signal: the name"),
+    ("a mask that is no bool", lambda: signal(result_masked=1), r"result_masked must be a bool"),
+    (
+        "a wait as long as its workflow",
+        lambda: workflow(signal(), complete_within=MINUTE),
+        r"step 'paid' waits 60 s for its signal, but the whole workflow may take 60 s; lower "
+        r"within, or raise the workflow's complete_within",
+    ),
+    (
+        "a wait as long as the deadline",
+        lambda: workflow(signal(), complete_within=HOUR, deadline=MINUTE),
+        r"step 'paid' waits 60 s .* 60 s; .* raise the workflow's deadline",
+    ),
     ("no expression", lambda: SleepUntil(ANY, name="a"), r"'a': until must be a JMESPath"),
     ("no variable", lambda: SleepUntil("departure", name="a"), r"reads 'departure', which does"),
     (
@@ -363,10 +383,17 @@ def test_a_refusal_is_one_of_roundsmans_own_errors() -> None:
             sleep(), sleep("b", after=("nap",), when="input.long"), complete_within=2 * MINUTE
         ),
         lambda: workflow(SleepUntil("input.at", name="a"), input=Trip),
+        lambda: workflow(signal(), complete_within=MINUTE + SECOND, deadline=MINUTE + SECOND),
+        lambda: workflow(signal(), signal(name="b", after=("paid",)), complete_within=HOUR),
     ],
 )
 def test_a_definition_at_its_bounds_is_taken(define: Callable[[], object]) -> None:
     define()
+
+
+def test_a_step_that_waits_for_a_signal_has_its_name_unless_it_has_another() -> None:
+    assert (signal().name, signal().signal, signal().agent_names()) == ("paid", "paid", ())
+    assert (signal(name="deposit").name, signal(name="deposit").signal) == ("deposit", "paid")
 
 
 @pytest.mark.parametrize(

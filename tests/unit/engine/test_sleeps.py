@@ -424,7 +424,7 @@ def test_a_task_that_is_moved_begins_another_sleep_anew(other: Step) -> None:
             "its sleep is another",
         ),
         (until, "its sleep is another"),
-        (step("nap", first), "it is no sleep"),
+        (step("nap", first), "it is performed by an agent"),
     ],
 )
 def test_a_sleep_that_is_done_must_be_the_same_in_another_plan(other: Step, why: str) -> None:

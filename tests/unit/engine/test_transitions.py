@@ -41,6 +41,7 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     Start,
     UndoAsked,
 )
@@ -56,6 +57,7 @@ from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
 from tests.support.restored_stories import RESTORED_STORIES
+from tests.support.signal_stories import SIGNAL_STORIES
 from tests.support.situations import RECORDS
 from tests.support.sleep_stories import SLEEP_STORIES
 from tests.support.undo_stories import UNDO_STORIES
@@ -258,6 +260,7 @@ STORIES: list[Callable[[], World]] = [
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,
     *MOVE_STORIES,
+    *SIGNAL_STORIES,
     *SLEEP_STORIES,
 ]
 
@@ -339,6 +342,7 @@ def events(world: World) -> dict[TaskEvent, Event]:
         TaskEvent.RUN_NOW: RunNow(world.asked()),
         TaskEvent.MOVE: Move(world.asked(), "0" * 64),
         TaskEvent.RECONCILE: Reconcile(world.asked(), T0),
+        TaskEvent.SIGNALLED: Signalled(world.asked(), "paid"),
         TaskEvent.ERASE: Erase(world.asked()),
     }
 

@@ -24,6 +24,7 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
 )
 from roundsman.model.json import Json
@@ -176,6 +177,9 @@ MESSAGES = {
     "run": Format(command_of("ord-1", RunNow(ASKED)).body(), commanded),
     "move": Format(command_of("ord-1", Move(ASKED, "0a" * 32)).body(), commanded),
     "reconcile": Format(command_of("ord-1", Reconcile(ASKED, 1_800_000_000_000)).body(), commanded),
+    "signal": Format(
+        command_of("ord-1", Signalled(ASKED, "paid", {"amount": 40})).body(), commanded
+    ),
     "erase": Format(command_of("ord-1", Erase(ASKED)).body(), commanded),
     "dead letter": Format(LETTER.text(), lambda text: letter(text).text()),
 }

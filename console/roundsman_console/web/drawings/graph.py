@@ -14,7 +14,7 @@ from fast_sugiyama import from_edges
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import StepRecord, Task, step_of
-from roundsman_console.order.step_text import situation_words, sleep_words
+from roundsman_console.order.step_text import situation_words, wait_words
 from roundsman_console.web.drawings.folding import FEW, Kinds, folded
 
 WIDTH, HEIGHT = 200, 62
@@ -323,7 +323,7 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     step = plan.steps[name]
     if task is None:
         each = " for each item" if step.for_each else ""
-        note = sleep_words(step) or f"{', '.join(step.agents)}{each}"
+        note = wait_words(step) or f"{', '.join(step.agents)}{each}"
         return Node(name, 0, 0, "", note, (name,))
     items = [
         record for found, record in task.steps.items() if step_of(found) == name and found != name
@@ -334,7 +334,7 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     states = (one.process_state.value for one in records)
     state = min(states, key=LEAST_ADVANCED.index)
     note = _kinds_in_words(map(kind_of, items)) if items else records[0].agent or step.agent
-    note = note or sleep_words(step)
+    note = note or wait_words(step)
     situation = "" if items else situation_words(records[0])
     return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 

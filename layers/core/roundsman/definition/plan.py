@@ -19,6 +19,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
     Sleep,
     SleepUntil,
     Step,
@@ -29,6 +30,7 @@ from roundsman.definition.workflow import (
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.priority import Priority
+from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
 
 KEPT_EXPANSIONS = 64
@@ -45,9 +47,9 @@ DEADLINE_PLAN_VERSION = 4
 """The version of a plan with a deadline. Code that reads only version 3 would perform steps after
 it."""
 NEWEST_PLAN_VERSION = 5
-"""The version of a plan with a sleep, or with kinds of steps that may be added. Code that reads
-only version 4 would miss the agent of a sleep, and would complete a task without what a reply
-adds."""
+"""The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
+that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
+reply adds."""
 PLAN_VERSIONS = (
     PLAN_VERSION,
     RICHER_PLAN_VERSION,
@@ -112,7 +114,7 @@ class StepPlan:
 
     name: str
     agents: tuple[str, ...]
-    """In the order of preference; at least one, and none for a sleep."""
+    """In the order of preference; at least one, and none for a sleep or a signal."""
     after: tuple[str, ...]
     """The names of the steps that must be done first."""
     complete_within: int
@@ -137,6 +139,10 @@ class StepPlan:
     """For how long a sleep lasts; None for any other step, and for one until an instant."""
     sleeps_until: str | None = None
     """The expression for the instant at which a sleep ends; None for any other step."""
+    signal: str | None = None
+    """The name of the signal that ends the step; None for any other step."""
+    signal_within: int = 0
+    """How long the step waits for its signal; 0 for any other step."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -156,7 +162,7 @@ class StepPlan:
 
     @property
     def agent(self) -> str:
-        """The preferred agent; empty for a sleep."""
+        """The preferred agent; empty for a sleep or a signal."""
         return self.agents[0] if self.agents else ""
 
     @property
@@ -416,16 +422,22 @@ RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
 that a definition without them keeps its hash."""
 
 
+SIGNAL_FIELD = "signal"
+"""The field of a step that waits for a signal."""
+
 SLEEP_FIELDS = frozenset({"sleepsFor", "sleepsUntil"})
 """The fields of a sleep: it has one of them."""
 
+WAITING_STEPS = (Sleep, SleepUntil, Signal)
+"""The kinds of steps that have no agent."""
+
 NO_RETRY = RetryPlan(max_attempts=1, first_delay=0, max_delay=0, not_on=())
-"""The retry of a sleep, which makes no attempts."""
+"""The retry of a step without an agent, which makes no attempts."""
 
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.may_add or any(isinstance(step, Sleep | SleepUntil) for step in workflow.steps):
+    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
         return NEWEST_PLAN_VERSION
     if workflow.deadline is not None:
         return DEADLINE_PLAN_VERSION
@@ -435,7 +447,7 @@ def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
 
-def _sleep(step: Sleep | SleepUntil, workflow: Workflow) -> dict[str, Json]:
+def _waiting(step: Sleep | SleepUntil | Signal, workflow: Workflow) -> dict[str, Json]:
     found: dict[str, Json] = {
         "name": step.name,
         "after": list(step.after_names()),
@@ -444,12 +456,16 @@ def _sleep(step: Sleep | SleepUntil, workflow: Workflow) -> dict[str, Json]:
     }
     if isinstance(step, Sleep):
         return {**found, "sleepsFor": milliseconds(step.for_)}
-    return {**found, "sleepsUntil": step.until}
+    if isinstance(step, SleepUntil):
+        return {**found, "sleepsUntil": step.until}
+    if step.result_masked:
+        found["resultMasked"] = True
+    return {**found, SIGNAL_FIELD: step.signal, "within": milliseconds(step.within)}
 
 
 def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
-    if isinstance(step, Sleep | SleepUntil):
-        return _sleep(step, workflow)
+    if isinstance(step, WAITING_STEPS):
+        return _waiting(step, workflow)
     found: dict[str, Json] = {
         "name": step.name,
         "agent": step.agent,
@@ -569,9 +585,9 @@ def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:
         raise ValueError(f"the plan has a step after {unknown[0]!r}, but no step with that name")
 
 
-def _read_sleep(document: dict[str, Json]) -> StepPlan:
+def _read_waiting(document: dict[str, Json]) -> StepPlan:
     sleeps_for, until = document.get("sleepsFor"), document.get("sleepsUntil")
-    when = document["when"]
+    when, signal = document["when"], document.get(SIGNAL_FIELD)
     return StepPlan(
         name=_as(str, document["name"]),
         agents=(),
@@ -581,15 +597,18 @@ def _read_sleep(document: dict[str, Json]) -> StepPlan:
         compensation=None,
         on_failure=_read_strategy(document["onFailure"]),
         when=None if when is None else _as(str, when),
-        result_limit=0,
+        result_limit=0 if signal is None else LARGEST_SIGNAL,
+        result_masked=_as(bool, document.get("resultMasked", False)),
+        signal=None if signal is None else _as(str, signal),
+        signal_within=0 if signal is None else _as(int, document["within"]),
         sleeps_for=None if sleeps_for is None else _as(int, sleeps_for),
         sleeps_until=None if until is None else _as(str, until),
     )
 
 
 def _read_step(document: dict[str, Json]) -> StepPlan:
-    if SLEEP_FIELDS & document.keys():
-        return _read_sleep(document)
+    if {SIGNAL_FIELD, *SLEEP_FIELDS} & document.keys():
+        return _read_waiting(document)
     compensation, when = document["compensation"], document["when"]
     agents = _as(list, document.get("agents", [document["agent"]]))
     heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")

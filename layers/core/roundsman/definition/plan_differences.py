@@ -60,7 +60,8 @@ def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
 
 
 def _place(plan: Plan, step: StepPlan) -> str:
-    what = "a sleep" if step.sleeps else f"at {step.agent}"
+    what = "a signal" if step.signal is not None else f"at {step.agent}"
+    what = "a sleep" if step.sleeps else what
     if step.name in plan.kinds:
         return f" to the kinds of steps that may be added, {what}"
     where = f" after {', '.join(step.after)}" if step.after else " at the beginning"
@@ -94,6 +95,8 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "agents": ", ".join(step.agents) or "none",
         "sleeps_for": "none" if step.sleeps_for is None else _seconds(step.sleeps_for),
         "sleeps_until": step.sleeps_until or "none",
+        "signal": step.signal or "none",
+        "signal_within": _seconds(step.signal_within) if step.signal_within else "none",
         "after": ", ".join(step.after) or "none",
         "complete_within": _seconds(step.complete_within),
         "retry": _retry(step.retry),

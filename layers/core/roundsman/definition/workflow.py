@@ -370,7 +370,7 @@ class NamedStep:
 
 @dataclass(frozen=True, kw_only=True)
 class _StepWithoutAgent(Step):
-    """A step that only waits. It has no attempts, no result and nothing to undo."""
+    """A step that only waits. It has no attempts and nothing to undo."""
 
     complete_within: timedelta = field(init=False, default=timedelta(0), repr=False)
     agent: str = field(init=False, default="", repr=False)
@@ -433,6 +433,34 @@ class SleepUntil(_StepWithoutAgent):
     def expressions(self) -> tuple[tuple[str, str], ...]:
         """Return the name and the text of each expression that the step has."""
         return (*super().expressions(), ("until", self.until))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal(_StepWithoutAgent):
+    """A step that waits for a signal: what an application sends to the order by `Client.signal`.
+
+    A signal that came before the step began ends it at once. Its data is the result of the step. If
+    none comes in time, the step fails. Raises DefinitionError if the step can never run.
+    """
+
+    signal: str = field(kw_only=False)
+    """The name of the signal: 1 to 40 characters of a-z, 0-9 and _, beginning with a letter. If
+    several steps wait for signals of one name, each signal ends one of them."""
+    within: timedelta
+    """How long the step waits, counted from when the steps before it are done."""
+    name: str = ""
+    """The name of the step; empty for that of the signal."""
+    result_masked: bool = False
+    """The data of the signal is not shown to operators, and neither are its values in messages."""
+
+    def __post_init__(self) -> None:
+        if self.name == "":  # the dataclass is frozen
+            object.__setattr__(self, "name", self.signal)
+        super().__post_init__()
+        where = f"step {self.name!r}"
+        check_name(f"{where}: signal", self.signal)
+        check_duration(f"{where}: within", self.within)
+        check_type(f"{where}: result_masked", self.result_masked, bool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -596,6 +624,19 @@ class Workflow:
                 )
             self._check_retry(where, step)
             self._check_wait(where, step)
+            if isinstance(step, Signal):
+                self._check_signal(where, step)
+
+    def _check_signal(self, where: str, step: Signal) -> None:
+        """Check that the step fails before the whole task does if no signal comes."""
+        limits = (("complete_within", self.complete_within), ("deadline", self.deadline))
+        for limit, given in limits:
+            if given is not None and step.within >= given:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} waits {_words(step.within)} for its signal, but "
+                    f"the whole workflow may take {_words(given)}; lower within, or raise the "
+                    f"workflow's {limit}"
+                )
 
     def _check_kinds(self, where: str) -> None:
         """Check that each kind of added steps can run wherever a step adds it."""

@@ -155,9 +155,9 @@ def _added(context: DecisionContext) -> Mapping[str, StepPlan]:
 def _paths_of_requests(step: StepPlan) -> Iterator[tuple[str, ...]]:
     """The paths below the input that the step's requests contain; `()` is all of it.
 
-    Of a sleep, those that its instant is read from.
+    Of a sleep, those that its instant is read from; of a step that waits for a signal, none.
     """
-    if step.sleeps:
+    if not step.agents:
         yield from _paths_read(step.sleeps_until)
     elif step.reads is None:
         yield ()

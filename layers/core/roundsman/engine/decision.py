@@ -37,6 +37,7 @@ from roundsman.model.events import (
     HistoryRow,
     Inspect,
     Replied,
+    Signalled,
     Start,
 )
 from roundsman.model.failure import failure_of, shortened
@@ -51,7 +52,6 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.situations import (
-    Asleep,
     AtAgent,
     AwaitsCallback,
     End,
@@ -59,6 +59,7 @@ from roundsman.model.situations import (
     Ready,
     Situation,
     UnderWay,
+    WithoutAgent,
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
@@ -112,6 +113,7 @@ class StepChanges(TypedDict, total=False):
     granted: int
     finished_at: int | None
     result: Json
+    signal: str | None
     error: StepError | None
     after_undo: AfterUndo | None
 
@@ -295,7 +297,14 @@ class DecisionBuilder:
         """Whether the event is a command that was already executed."""
         if isinstance(event, Start | Replied | Inspect):
             return False
+        if isinstance(event, Signalled) and self._came_before(event.asked.command_id):
+            return True
         return event.asked.command_id in self.task.command_ids
+
+    def _came_before(self, signal: str) -> bool:
+        """Whether a signal with this id is unread, or has ended a step."""
+        unread = any(one.id == signal for one in self.task.signals)
+        return unread or any(record.signal == signal for record in self.steps.values())
 
     def new_round(self, name: str) -> None:
         """Begin a new round of the step: its next effects have new idempotency keys."""
@@ -621,10 +630,10 @@ def _fitting_ending(ending: Termination | None) -> Termination | None:
 
 
 def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided, or a sleep begun; parked alone is not that."""
+    """Whether any step was ever claimed or decided, or began to wait; parked alone is not that."""
     return any(
         record.started_at is not None
-        or isinstance(record.situation, Asleep)
+        or isinstance(record.situation, WithoutAgent)
         or record.round > 1
         or record.tried
         or record.process_state is not ProcessState.PENDING

@@ -1,9 +1,9 @@
 """Erases the contents of an order whose task has ended, and keeps the record that it was.
 
-What an order contains is in its input, and in all that was made from it: results, messages of
-errors, corrections, and the reasons of commands. They are removed. What happened when stays:
-states, times, counts, types of errors and idempotency keys. A task without its contents cannot be
-changed any more (`roundsman.engine.transitions.ERASED_TASKS`).
+What an order contains is in its input, and in all that was made from it or came to it: results,
+messages of errors, corrections, the data of signals, and the reasons of commands. They are removed.
+What happened when stays: states, times, counts, types of errors and idempotency keys. A task
+without its contents cannot be changed any more (`roundsman.engine.transitions.ERASED_TASKS`).
 
 The order row and the rows of the history are other items, and are erased after this decision was
 stored (`roundsman.scheduler.erasure`).
@@ -38,7 +38,8 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
             before, corrections=(), erased_at=decision.now, erased_by=asked.words
         )
         blank = {name: replace(one, digest="") for name, one in before.added.items()}
-        decision.task = replace(decision.task, added=blank)
+        unread = tuple(replace(one, data=None) for one in before.signals)
+        decision.task = replace(decision.task, added=blank, signals=unread)
         decision.steps = {name: _without_contents(one) for name, one in before.steps.items()}
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)

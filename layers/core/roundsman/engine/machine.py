@@ -4,8 +4,8 @@ The engine is pure: it reads no clock, draws no random numbers and does no I/O. 
 arguments. The states of the pattern change only through `roundsman.engine.transitions`. This module
 dispatches the event, and each other module decides what its name says: `steps` which can start,
 `attempts` about claims, failures and timeouts, `polls` about a job that is not done yet, `sleeps`
-about steps that only wait, `routing` which agent, `on_failure` how a task that has failed ends,
-`compensation` about undo, `operator` about commands.
+about steps that only wait, `signals` about steps that an application ends, `routing` which agent,
+`on_failure` how a task that has failed ends, `compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
@@ -32,6 +32,7 @@ from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
 from roundsman.engine.reminders import due_reminders, send_due_reminders
+from roundsman.engine.signals import end_overdue_waits
 from roundsman.engine.sleeps import wake
 from roundsman.engine.steps import (
     claim_ready,
@@ -55,6 +56,7 @@ from roundsman.model.events import (
     Inspect,
     Outcome,
     Replied,
+    Signalled,
     Start,
     StartTask,
 )
@@ -104,7 +106,8 @@ def decide(
     decision's task is `task` itself; otherwise its version is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
-    TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.
+    TryAgain if a reply or a signal needs a plan that is missing; NoTransition for a defect of the
+    engine.
     """
     kind = TaskEvent(type(event).__name__)
     decision = DecisionBuilder(task, now, plan)
@@ -203,10 +206,11 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
     """Handle an event of a task whose plan is not stored: no step can start or be undone.
 
     Unless the task is already ending, it will be Archived with an alert. It ends when every attempt
-    in progress has timed out. Raises TryAgain for a reply and Refused for a command.
+    in progress has timed out. Raises TryAgain for a reply or a signal, and Refused for a command.
     """
-    if isinstance(event, Replied):
-        raise TryAgain(f"plan {decision.task.plan} is not stored; the reply waits for it")
+    if isinstance(event, Replied | Signalled):
+        what = "signal" if isinstance(event, Signalled) else "reply"
+        raise TryAgain(f"plan {decision.task.plan} is not stored; the {what} waits for it")
     if not isinstance(event, Start | Inspect):
         raise Refused(f"its plan {decision.task.plan[:12]} is not stored")
     why = f"its plan {decision.task.plan[:12]} is not stored"
@@ -248,6 +252,7 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     send_own_claims_again(context, claimant)
     send_due_reminders(context, claimant)
     wake(context)
+    end_overdue_waits(context)
     claim_ready(context, claimant)
     end_waits(context)
     begin_undos(context)
@@ -387,6 +392,7 @@ def _inspect(context: DecisionContext) -> None:
         if since is not None:
             overdue(context, step, record.situation, context.now - since)
     wake(context)
+    end_overdue_waits(context)
     _nudge_what_waits(context)
     end_waits(context)
     begin_undos(context)

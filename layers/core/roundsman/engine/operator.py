@@ -1,4 +1,4 @@
-"""Executes the commands of operators on one task.
+"""Executes the commands of operators on one task, and of applications: cancellations and signals.
 
 The transition table defines in which states of the task a command is accepted. Each refusal is a
 sentence for the operator. A command overrides the plan: an operator's ending replaces that of a
@@ -23,6 +23,7 @@ from roundsman.engine.plan_change import (
     sent_with_other_results,
 )
 from roundsman.engine.restored import reconcile
+from roundsman.engine.signals import signalled, wait_anew
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -37,11 +38,21 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman.model.record_limits import MOST_USED_ROUNDS
-from roundsman.model.situations import Asleep, Attempt, AwaitsCallback, End, Ended, WaitsUntil
+from roundsman.model.situations import (
+    Asleep,
+    Attempt,
+    AwaitsCallback,
+    AwaitsSignal,
+    End,
+    Ended,
+    WaitsUntil,
+    WithoutAgent,
+)
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 
@@ -82,6 +93,9 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
             context = _move(context, event)
         case Reconcile():
             reconcile(context, event)
+        case Signalled():
+            signalled(context, event)
+            more = f": {event.name}"
     remember(decision, asked)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
@@ -315,12 +329,14 @@ def _go_on(context: DecisionContext) -> None:
     """Let a task that was ending, or has ended, go on with its whole time limit.
 
     A deadline that has passed does not count any more: the operator has decided knowing of it. A
-    step that was polled is polled for its whole time again.
+    step that was polled is polled for its whole time again, and one that waits for a signal waits
+    for its whole time.
     """
     context.decision.ending = None
     steps = context.decision.steps
     for name, record in steps.items():
         steps[name] = replace(record, **NOT_POLLED)
+    wait_anew(context.decision)
     _restart_time_limit(context)
     task = context.decision.task
     if task.deadline is not None and task.deadline <= context.now:
@@ -358,6 +374,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if step.sleeps:
         _resolve_sleep(context, step, event)
+        return
+    if step.signal is not None:
+        _resolve_wait(context, step, event)
         return
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
@@ -414,6 +433,31 @@ def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> 
     ended = Ended(how=End.SUCCEEDED)
     context.decision.move(
         step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
+    )
+
+
+def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """End the wait for a signal, or take the place of a signal that has not come in time."""
+    record = context.decision.step(step.name)
+    waits = isinstance(record.situation, AwaitsSignal)
+    if not waits and record.process_state is not ProcessState.ERROR:
+        raise Refused(f"{step.name} has not begun to wait for its signal: send the signal instead")
+    if not event.did:
+        raise Refused(
+            f"{step.name} waits for a signal: it can only be resolved as done, with the data of "
+            "the signal as its result"
+        )
+    problem = too_large(context, step, event.result)
+    if problem is not None:
+        raise Refused(f"{step.name}: {problem}")
+    _continue_if_last_failure(context, step)
+    context.decision.move(
+        step.name,
+        StepEvent.RESOLVED_DONE,
+        Ended(how=End.SUCCEEDED),
+        result=event.result,
+        finished_at=context.now,
+        error=None,
     )
 
 
@@ -477,8 +521,8 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if record.poll_until is not None:
         _poll_for_longer(context, step, record.poll_until, more)
         return
-    if isinstance(attempt, Asleep):
-        _sleep_longer(context, step, attempt, more)
+    if isinstance(attempt, WithoutAgent):
+        _wait_longer(context, step, attempt, more)
         return
     if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
@@ -518,14 +562,18 @@ def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more:
     )
 
 
-def _sleep_longer(context: DecisionContext, step: StepPlan, asleep: Asleep, more: int) -> None:
-    """Let the sleep end `more` ms later; the task has as much time after it as before."""
-    task, until = context.decision.task, asleep.until + more
-    _check_deadline(task, asleep.until, more)
+def _wait_longer(context: DecisionContext, step: StepPlan, wait: WithoutAgent, more: int) -> None:
+    """Let the sleep, or the wait for a signal, end `more` ms later.
+
+    The task has as much time after it as before.
+    """
+    task, until = context.decision.task, wait.until + more
+    _check_deadline(task, wait.until, more)
     context.decision.task = replace(task, complete_by=task.complete_by + more)
-    context.decision.move(step.name, StepEvent.EXTENDED, replace(asleep, until=until))
+    context.decision.move(step.name, StepEvent.EXTENDED, replace(wait, until=until))
+    what = "sleeps" if isinstance(wait, Asleep) else "waits for its signal"
     context.decision.note(
-        f"{step.name}: {format_duration(more)} added; it sleeps until {second(until)}"
+        f"{step.name}: {format_duration(more)} added; it {what} until {second(until)}"
     )
 
 

@@ -19,7 +19,7 @@ from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.routing import untried
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
-from roundsman.model.situations import NotBegun, ToBegin
+from roundsman.model.situations import AwaitsSignal, NotBegun, ToBegin
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepRecord, item_place, step_of
 
@@ -229,7 +229,9 @@ class _PlanChange:
         gone = record.agent is not None and record.agent not in new.agents
         is_kind = old.name in self.old.kinds
         after_others = not is_kind and comes_after_others(self.old, self.new, old.name)
-        return gone or after_others or bool(list(_meaning(old, new)))
+        waits = isinstance(record.situation, AwaitsSignal)
+        waits_otherwise = waits and old.signal_within != new.signal_within
+        return gone or after_others or waits_otherwise or bool(list(_meaning(old, new)))
 
 
 def _is_free(record: StepRecord) -> bool:
@@ -264,9 +266,12 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
 
 def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
-    if old.sleeps or new.sleeps:
-        if (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
-            yield "its sleep is another" if old.sleeps and new.sleeps else _kind_words(new)
+    if _kind_words(old) != _kind_words(new):
+        yield _kind_words(new)
+    elif (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
+        yield "its sleep is another"
+    elif old.signal != new.signal:
+        yield f"it waits for the signal {new.signal}, not {old.signal}"
     elif old.agent != new.agent:
         yield f"its first agent is {new.agent}, not {old.agent}"
     if old.when != new.when:
@@ -281,7 +286,10 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
 
 
 def _kind_words(step: StepPlan) -> str:
-    return "it is a sleep" if step.sleeps else "it is no sleep"
+    """What kind of a step it is, in words."""
+    if step.sleeps:
+        return "it is a sleep"
+    return "it waits for a signal" if step.signal is not None else "it is performed by an agent"
 
 
 def _undo_words(step: StepPlan) -> str:

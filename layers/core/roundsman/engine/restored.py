@@ -13,7 +13,8 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
   not evaluated yet, and each item of a fan-out that has not begun. Items that depend on results
   which are missing are not known. If the task is undone before they are, its reason names the step.
 - The time since the instant does not count: the task has as much time left as it had then. A
-  sleep ends at the instant that it had: the time of people has gone on.
+  sleep ends at the instant that it had: the time of people has gone on. A step that waits for a
+  signal waits for the lost time longer: a signal that came since then must be sent again.
 - The version rises by VERSIONS_SKIPPED. So a lock token, a status or a command from the later
   state is never taken for one of the new state.
 """
@@ -28,6 +29,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import second
+from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, StepRecord, Task
 
@@ -56,7 +58,7 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
                 uncounted_timeouts=0,
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
-        elif not step.sleeps and may_have_begun(decision.before, record, context.now):
+        elif step.agents and may_have_begun(decision.before, record, context.now):
             _mark(context, step, at)
 
 
@@ -128,6 +130,10 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
             retry_until=None if record.retry_until is None else record.retry_until + lost,
             poll_until=None if record.poll_until is None else record.poll_until + lost,
         )
+        waits = record.situation
+        if isinstance(waits, AwaitsSignal) and decision.ending is None:
+            longer = replace(waits, until=max(waits.until, waits.until + lost))
+            decision.steps[name] = replace(decision.steps[name], situation=longer)
 
 
 class Owes(StrEnum):

@@ -10,13 +10,14 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
 from roundsman.engine.history import POLLED, polled_words
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.situations import Asleep, End, Ended, NotBegun
+from roundsman.model.situations import End, Ended, NotBegun, WithoutAgent
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError, StepToAdd
 
@@ -58,6 +59,8 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 _fan_out(context, step)
             elif step.sleeps:
                 fall_asleep(context, step)
+            elif step.signal is not None:
+                await_signal(context, step)
             else:
                 claim(context, step, claimant)
 
@@ -125,7 +128,8 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    if record.process_state is not ProcessState.PENDING or isinstance(record.situation, Asleep):
+    begun = isinstance(record.situation, WithoutAgent)
+    if begun or record.process_state is not ProcessState.PENDING:
         return False
     if record.not_before is not None and record.not_before > context.now:
         return False
@@ -171,7 +175,9 @@ def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | N
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
     others = size_in_bytes(context.decision.stored_results(without=step.name))
-    total = size + others + corrections_size(context.decision.task.corrections)
+    task = context.decision.task
+    unread = sum(size_in_bytes(one.data) for one in task.signals)
+    total = size + others + unread + corrections_size(task.corrections)
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

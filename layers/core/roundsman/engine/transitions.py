@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from roundsman.errors import NoTransition
-from roundsman.model.states import BUSY, IDLE, OF_UNDO, UNDO_IDLE
+from roundsman.model.states import BUSY, IDLE, OF_UNDO, UNDO_IDLE, WITHOUT_AGENT
 from roundsman.model.states import ProcessState as P
 from roundsman.model.states import SituationName as S
 from roundsman.model.states import TaskState as T
@@ -39,6 +39,9 @@ class StepEvent(StrEnum):
     NOT_YET = "not yet, polled again"
     FELL_ASLEEP = "its sleep begins"
     WOKE = "its sleep is over"
+    AWAITS_SIGNAL = "its wait for a signal begins"
+    SIGNALLED = "its signal has come"
+    NO_SIGNAL = "no signal in time"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -121,6 +124,15 @@ TRANSITIONS: Sequence[
     # A sleep, which has no agent. One until an instant that is past ends at once.
     (StepEvent.FELL_ASLEEP, (S.NOT_BEGUN, S.READY), (S.ASLEEP,), CountsInARow.BEGIN_ANEW),
     (StepEvent.WOKE, (S.NOT_BEGUN, S.READY, S.ASLEEP), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    # A step that waits for a signal, which has no agent. One that came before ends it at once.
+    (StepEvent.AWAITS_SIGNAL, (S.NOT_BEGUN, S.READY), (S.AWAITS_SIGNAL,), CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.SIGNALLED,
+        (S.NOT_BEGUN, S.READY, S.AWAITS_SIGNAL),
+        (S.PROCESSED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
+    (StepEvent.NO_SIGNAL, (S.AWAITS_SIGNAL,), (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # At its agent.
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
@@ -173,7 +185,7 @@ TRANSITIONS: Sequence[
     # Idle: a step that is polled gets more time for that.
     (
         StepEvent.EXTENDED,
-        (S.READY, S.WAITS, S.PARKED, S.ASLEEP, *BUSY, S.UNDO_AT_AGENT),
+        (S.READY, S.WAITS, S.PARKED, *WITHOUT_AGENT, *BUSY, S.UNDO_AT_AGENT),
         SAME,
         CountsInARow.GO_ON,
     ),
@@ -181,7 +193,7 @@ TRANSITIONS: Sequence[
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
     (
         StepEvent.RESOLVED_DONE,
-        (*IDLE, S.ASLEEP, *BUSY, S.FAILED),
+        (*IDLE, *WITHOUT_AGENT, *BUSY, S.FAILED),
         (S.PROCESSED,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -189,7 +201,7 @@ TRANSITIONS: Sequence[
     (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
     (
         StepEvent.BEGUN_ANEW,
-        (*IDLE, S.ASLEEP, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -198,7 +210,7 @@ TRANSITIONS: Sequence[
 the step gets one, and what becomes of what it counts."""
 
 STALE: Sequence[tuple[tuple[S, ...], str]] = (
-    ((*IDLE, S.ASLEEP), "no attempt is under way"),
+    ((*IDLE, *WITHOUT_AGENT), "no attempt is under way"),
     (BUSY, "a later attempt is under way"),
     ((S.PROCESSED,), "the step is done already"),
     ((S.FAILED,), "the step has failed already"),
@@ -233,6 +245,7 @@ class TaskEvent(StrEnum):
     RUN_NOW = "RunNow"
     MOVE = "Move"
     RECONCILE = "Reconcile"
+    SIGNALLED = "Signalled"
     ERASE = "Erase"
 
 
@@ -265,7 +278,7 @@ _OVER: Mapping[T, str] = {
 }
 
 TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
-    # Pending: it begins with a sleep.
+    # Pending: it begins with a sleep, or waits for a signal.
     (T.SCHEDULED, TaskEvent.START): _to(T.PENDING, T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
@@ -386,6 +399,15 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.RETRY, TaskEvent.RECONCILE): _to(T.PENDING),
     (T.UNDOING, TaskEvent.RECONCILE): _to(),
     **{(state, TaskEvent.RECONCILE): Refusal(why) for state, why in _OVER.items()},
+    # A signal of an application. Completed: it has ended the last step.
+    (T.SCHEDULED, TaskEvent.SIGNALLED): _to(T.PENDING),
+    (T.PENDING, TaskEvent.SIGNALLED): _to(T.COMPLETED),
+    (T.ACTIVE, TaskEvent.SIGNALLED): _to(),
+    (T.RETRY, TaskEvent.SIGNALLED): _to(T.PENDING),
+    (T.UNDOING, TaskEvent.SIGNALLED): Refusal(
+        "the task is being undone: no step waits for a signal any more"
+    ),
+    **{(state, TaskEvent.SIGNALLED): Refusal(why) for state, why in _OVER.items()},
     **{
         (state, TaskEvent.ERASE): Refusal(
             "the task has not ended and needs its contents: cancel it, or wait for its end"

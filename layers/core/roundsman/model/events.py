@@ -230,13 +230,34 @@ class Erase:
     asked: CommandSource
 
 
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """A signal has come. It ends a step that waits for one with its name, now or later."""
+
+    asked: CommandSource
+    """`command_id` is the id of the signal."""
+    name: str
+    """The name for which a step waits."""
+    data: Json = field(default=None, repr=False)
+    """What the step gets as its result."""
+
+
 ChangeAsked: TypeAlias = (
-    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile
+    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile | Signalled
 )
 """A command that changes how its task goes on."""
 OperatorEvent: TypeAlias = ChangeAsked | Erase
 CommandKind: TypeAlias = Literal[
-    "resubmit", "undo", "cancel", "resolve", "extend", "run", "move", "reconcile", "erase"
+    "resubmit",
+    "undo",
+    "cancel",
+    "resolve",
+    "extend",
+    "run",
+    "move",
+    "reconcile",
+    "signal",
+    "erase",
 ]
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
@@ -247,6 +268,7 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     RunNow: "run",
     Move: "move",
     Reconcile: "reconcile",
+    Signalled: "signal",
     Erase: "erase",
 }
 """The name of each command in messages, in the history and on the command line."""

@@ -5,7 +5,9 @@ its task could not end. So each part that can grow has a limit. They are here to
 their sum counts; `tests/contract/test_largest_record.py` builds the largest record that they allow,
 with text that cannot be compressed. It is packed, and what is not text takes little space then:
 
-- the results and the corrections: RESULTS_LIMIT, and the corrections 32 KB of it;
+- the results, the corrections and the data of unread signals: RESULTS_LIMIT, and the corrections
+  32 KB of it;
+- the ids and names of unread signals: MOST_SIGNALS of them;
 - the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
 - the names of added steps: ADDED_LIMIT;
@@ -19,7 +21,15 @@ from typing import Final
 RECORD_LIMIT: Final = 400 * 1024
 """The maximum size of a DynamoDB item in bytes."""
 RESULTS_LIMIT: Final = 200 * 1024
-"""The maximum size of all results of a task, with its corrections, in bytes of JSON."""
+"""The maximum size of all results of a task, with its corrections and its unread signals, in bytes
+of JSON."""
+LARGEST_SIGNAL: Final = 4 * 1024
+"""The maximum size of the data of one signal, in bytes of JSON."""
+LONGEST_SIGNAL_ID: Final = 64
+"""The maximum length of the id of a signal, in characters of ASCII. A record has the id of each
+signal that has ended a step."""
+MOST_SIGNALS: Final = 10
+"""The maximum number of signals of one task that have ended no step yet."""
 ERRORS_LIMIT: Final = 28 * 1024
 """The size of all errors in the records of steps, in bytes, above which the messages of further
 ones are shortened to SHORT_MESSAGE."""

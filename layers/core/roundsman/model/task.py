@@ -17,6 +17,7 @@ from roundsman.model.situations import (
     Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     End,
     Ended,
     NotBegun,
@@ -26,6 +27,7 @@ from roundsman.model.situations import (
     ToBegin,
     UnderWay,
     WaitsUntil,
+    WithoutAgent,
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
@@ -41,6 +43,8 @@ would begin those steps again."""
 ADDED_SCHEMA = 8
 """The format of a record with steps that were added at run time. Code that does not know of them
 would complete the task without them."""
+SIGNALS_SCHEMA = 8
+"""The format of a record with signals. Code that does not know of them would lose them."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -171,7 +175,9 @@ class StepRecord:
     finished_at: int | None = None
     """When the step last ended."""
     result: Json = None
-    """What the agent returned."""
+    """What the agent returned, or the data of the signal that ended the step."""
+    signal: str | None = None
+    """The id of the signal that ended the step; None if none did."""
     error: StepError | None = None
     """The error of the last attempt that failed."""
     after_undo: "AfterUndo | None" = None
@@ -281,7 +287,7 @@ class StepRecord:
     def admitted(self) -> bool:
         """Whether its condition was evaluated, so that it is not evaluated again."""
         waits = self.not_before is not None or self.held_since is not None
-        waits = waits or isinstance(self.situation, Asleep)
+        waits = waits or isinstance(self.situation, WithoutAgent)
         return self.started_at is not None or waits or bool(self.tried)
 
     @property
@@ -305,6 +311,7 @@ _NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] =
     (PERFORM, WaitsUntil): SituationName.WAITS,
     (PERFORM, Parked): SituationName.PARKED,
     (PERFORM, Asleep): SituationName.ASLEEP,
+    (PERFORM, AwaitsSignal): SituationName.AWAITS_SIGNAL,
     (PERFORM, AtAgent): SituationName.AT_AGENT,
     (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
     (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,
@@ -362,6 +369,20 @@ class StepToAdd:
     def digest(self) -> str:
         """Identifies the input: 20 hexadecimal digits."""
         return sha256(canonical_json(self.input))[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadSignal:
+    """A signal that has come to a task and has not ended a step yet."""
+
+    id: str
+    """Identifies the signal: one that comes twice counts once."""
+    name: str
+    """The name for which a step waits."""
+    at: int
+    """When it was stored, in epoch ms."""
+    data: Json = field(default=None, repr=False)
+    """What the step that it ends gets as its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,6 +491,8 @@ class Task:
     added: Mapping[str, AddedStep] = field(default_factory=dict)
     """The steps that were added at run time, by record name, in the order in which they were added.
     Their inputs are not here: the store has them in rows beside the record."""
+    signals: tuple[UnreadSignal, ...] = ()
+    """The signals that have ended no step yet, in the order in which they came."""
     held_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""

@@ -38,6 +38,7 @@ from roundsman.model.events import (
     Replied,
     Resubmit,
     SendRequest,
+    Signalled,
     Start,
     StartTask,
 )
@@ -309,12 +310,18 @@ class Scheduler:
         raise InvalidMessage([Problem("taskId", why)])
 
     def _refused(self, task: Task, event: Event, why: str) -> Handled:
-        """Store why an operator's command was refused, as a row of the task's history."""
+        """Store why a command was refused, as a row of the task's history.
+
+        Raises InvalidMessage for a signal, which becomes a rejected message: its application
+        believes that it counts, and does not read the history.
+        """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
+        if isinstance(event, Signalled):
+            raise InvalidMessage([Problem("signal", f"{event.name} is refused: {why}")])
         return Handled(row.reason, task, task)
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:

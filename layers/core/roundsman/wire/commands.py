@@ -22,10 +22,12 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
 )
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.json import Json
+from roundsman.model.record_limits import LONGEST_SIGNAL_ID
 from roundsman.model.senders import LONGEST_SENDER
 from roundsman.wire.fields import (
     ANY,
@@ -44,6 +46,9 @@ from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
 PLAN_HASH = re.compile("[0-9a-f]{64}")
+SIGNAL_ID = re.compile(rf"[!-~]{{1,{LONGEST_SIGNAL_ID}}}")
+"""What the id of a signal may be."""
+SIGNAL_ID_WORDS = f"1 to {LONGEST_SIGNAL_ID} ASCII letters, digits or punctuation, no spaces"
 LONGEST_COMMAND_ID = 128  # characters
 LONGEST_REASON = 1_000  # characters
 LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; resubmit a task that needs more time
@@ -94,6 +99,8 @@ def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
         if event.did and event.fresh_key:
             fields.problem("freshKey", "a step that happened keeps its key")
         return event if event.did else replace(event, result=None)
+    if isinstance(event, Signalled) and not SIGNAL_ID.fullmatch(event.asked.command_id):
+        fields.problem("commandId", f"must be {SIGNAL_ID_WORDS}")
     return event
 
 
@@ -190,6 +197,11 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
     "run": FieldTable(RunNow),
     "move": FieldTable(Move, Field("plan", "plan", Kind("64 hexadecimal digits", _read_hash))),
     "reconcile": FieldTable(Reconcile, Field("restoredTo", "restored_to", NUMBER)),
+    "signal": FieldTable(
+        Signalled,
+        Field("name", "name", TEXT),
+        Field("data", "data", ANY, None, always=True),
+    ),
     "erase": FieldTable(Erase),
 }
 """The further fields of each command of a person, by the kind of the command."""

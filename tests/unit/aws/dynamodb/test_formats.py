@@ -48,7 +48,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     SCHEMA,
@@ -60,6 +60,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, PLAN, born
@@ -166,6 +167,17 @@ TASK_WITH_ADDED_STEPS = replace(
         "leg[a]": AddedStep("find", digest="0123456789abcdef0123"),
         "leg[b]": AddedStep("leg[a]", ("find", "pick[3]"), "3210fedcba9876543210"),
     },
+)
+TASK_WITH_SIGNALS = replace(
+    born(),
+    steps={
+        "paid": StepRecord(situation=Ended(how=End.SUCCEEDED), signal="pay-7", result=7),
+        "shipped": StepRecord(situation=AwaitsSignal(until=NOW + 9, since=NOW - 9)),
+    },
+    signals=(
+        UnreadSignal("pay-8", "paid", NOW + 1, {"b": 1, "a": "\ud83d"}),
+        UnreadSignal("pay-9", "paid", NOW + 2),
+    ),
 )
 TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
 GROUP = Group(
@@ -328,6 +340,7 @@ RECORDS = {
     "new task": Format(task_item(born()), task_again),
     "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
     "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
+    "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again

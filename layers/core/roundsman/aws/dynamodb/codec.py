@@ -38,6 +38,7 @@ from roundsman.model.task import (
     ADDED_SCHEMA,
     PACKED_SCHEMA,
     SCHEMA,
+    SIGNALS_SCHEMA,
     AddedStep,
     AfterUndo,
     Effect,
@@ -47,6 +48,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.ports import Member, OrderRow
 
@@ -61,7 +63,16 @@ SHA256_HEX = re.compile("[0-9a-f]{64}")
 NORMAL = "normal"
 WRITE_UNIT = 1024
 """DynamoDB bills each started KB of a write; in bytes."""
-PACKED = ("Steps", "Ending", "CommandIds", "FanOuts", "Corrections", "UsedRounds", "Added")
+PACKED = (
+    "Steps",
+    "Ending",
+    "CommandIds",
+    "FanOuts",
+    "Corrections",
+    "UsedRounds",
+    "Added",
+    "Signals",
+)
 """The attributes of a task that are packed: they grow, and no condition or index needs them."""
 INPUTS_IN_A_ROW = 16
 """How many inputs of added steps are in one row (`roundsman.aws.dynamodb.input_rows`): 100 of them
@@ -213,6 +224,8 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("PollUntil", "poll_until", NUMBER, None, since=7),
     Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
     Field("KeyUntil", "key_until", NUMBER, None, since=7),
+    Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
+    Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
 )
 
 
@@ -286,6 +299,18 @@ def _added_list(added: Mapping[str, AddedStep]) -> "Value":
 
 
 ADDED: "Kind[ItemReader, Value, Mapping[str, AddedStep]]" = Kind("list", _added, _added_list)
+SIGNAL: "RecordTable[UnreadSignal]" = FieldTable(
+    UnreadSignal,
+    Field("Id", "id", TEXT),
+    Field("Name", "name", TEXT),
+    Field("At", "at", NUMBER),
+    Field("Data", "data", JSON_TEXT, None),
+)
+SIGNALS: "Kind[ItemReader, Value, tuple[UnreadSignal, ...]]" = Kind(
+    "list",
+    lambda reader, name: tuple(SIGNAL.read(each) for each in reader.list_of_maps(name)),
+    lambda found: {"L": [{"M": SIGNAL.written(one)} for one in found]},
+)
 CORRECTIONS: "Kind[ItemReader, Value, tuple[Correction, ...]]" = Kind(
     "JSON as text",
     ItemReader.corrections,
@@ -322,6 +347,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("CommandIds", "command_ids", TEXTS, ()),
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("Added", "added", ADDED, {}, since=ADDED_SCHEMA),
+    Field("Signals", "signals", SIGNALS, (), since=SIGNALS_SCHEMA),
     Field("HeldUntil", "held_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, (), since=2),
     Field("UsedRounds", "used_rounds", NUMBERS, {}, since=3),
