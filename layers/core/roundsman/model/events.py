@@ -157,9 +157,12 @@ class Resubmit:
 
 @dataclass(frozen=True, slots=True)
 class UndoAsked:
-    """Compensate every step that may have had an effect."""
+    """Compensate every step that may have had an effect, or a part of a completed task."""
 
     asked: CommandSource
+    steps: tuple[str, ...] = ()
+    """The steps of a completed task that are undone, by record name (`pick[2]`, `leg[a]`); the
+    others stand. Empty for all of them."""
 
 
 @dataclass(frozen=True, slots=True)

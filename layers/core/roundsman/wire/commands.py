@@ -165,7 +165,7 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("used", "used", FLAG, default=False),
         Field("notDone", "not_done", TEXTS, ()),
     ),
-    "undo": FieldTable(UndoAsked),
+    "undo": FieldTable(UndoAsked, Field("steps", "steps", TEXTS, ())),
     "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),
     "resolve": FieldTable(
         Resolve,
