@@ -243,7 +243,7 @@ class UndoWorld:
             lambda: Resubmit(asked),
             lambda: Resubmit(asked, some, fresh_key=fresh),
             lambda: Resubmit(asked, again=True),
-            lambda: UndoAsked(asked),
+            lambda: UndoAsked(asked, some),
             lambda: Cancel(asked, undo=flag),
             lambda: self.resolution(asked, name),
             lambda: Extend(asked, 10, name if some else None),

@@ -252,7 +252,7 @@ def agrees(order: StoredOrder) -> Findings:
     states = {record.process_state for record in task.steps.values()}
     if task.state is TaskState.UNDOING and ProcessState.UNDOING not in states:
         yield Broken("it is Undoing, and no step is being undone")
-    if task.ended and task.state is not TaskState.COMPLETED:
+    if task.ended and (task.state is not TaskState.COMPLETED or task.ending is not None):
         # Archived: an undo has failed, or could not be made without the plan.
         how = None if task.ending is None else task.ending.how
         if task.state not in (how, TaskState.ARCHIVED) or how is None:

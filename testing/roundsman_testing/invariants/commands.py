@@ -5,6 +5,7 @@ claimed, parked, skipped or failed in the record.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.restored import VERSIONS_SKIPPED
@@ -27,6 +28,9 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
 from roundsman_testing.invariants.rules import Broken, Invariant
+
+End: TypeAlias = tuple[TaskState, bool, tuple[str, ...]]
+"""In which state a task is to end, whether after an undo, and of which part; empty for all."""
 
 KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Erase)
 """The commands after which a task that is ending ends as before."""
@@ -78,9 +82,9 @@ class Commands:
         why = ""
         match event:
             case Cancel():
-                why = _not_ending(after, (TaskState.CANCELLED, event.undo))
+                why = _not_ending(after, (TaskState.CANCELLED, event.undo, ()))
             case UndoAsked():
-                why = _not_ending(after, (TaskState.UNDONE, True))
+                why = _not_ending(after, _end_by_undo(before, event))
             case Resubmit():
                 why = next(_not_again(before, after, event, now - self._apart), "")
             case Resolve():
@@ -98,12 +102,21 @@ class Commands:
         return why
 
 
-def _ends(task: Task) -> tuple[TaskState, bool] | None:
-    """In which state the task is to end, and whether after an undo; None if it goes on."""
-    return None if task.ending is None else (task.ending.how, task.ending.undo)
+def _ends(task: Task) -> End | None:
+    """How the task is to end; None if it goes on."""
+    ending = task.ending
+    return None if ending is None else (ending.how, ending.undo, ending.part)
 
 
-def _not_ending(after: Task, wanted: tuple[TaskState, bool]) -> str:
+def _end_by_undo(before: Task, event: UndoAsked) -> End:
+    """How the task is to end, of which this command undoes all or a part."""
+    if not event.steps:
+        return TaskState.UNDONE, True, ()
+    earlier = () if before.ending is None else before.ending.part
+    return TaskState.COMPLETED, True, tuple(dict.fromkeys((*earlier, *event.steps)))
+
+
+def _not_ending(after: Task, wanted: End) -> str:
     if _ends(after) != wanted:
         return f"the task is to end by {_ends(after)}, not by {wanted}"
     failed = wanted[1] and any(map(_undo_has_failed, after.steps.values()))
