@@ -32,6 +32,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import MINUTE
 from tests.exploration.canonical import T0, VERSION
@@ -85,7 +86,7 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "run": RunNow(CommandSource("run", "ann")),
         "undo": UndoAsked(CommandSource("undo", "ann")),
         "take back": UndoAsked(CommandSource("take-back", "ann", seen_version=VERSION)),
-        "take back b": UndoAsked(CommandSource("take-b", "ann", seen_version=VERSION), ("b",)),
+        "take back b": UndoPart(CommandSource("take-b", "ann", seen_version=VERSION), ("b",)),
         "cancel": Cancel(CommandSource("cancel", "ann")),
         "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
         "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
@@ -337,10 +338,10 @@ VERIFY: dict[str, Configuration] = {
     "two steps in a row, completed and taken back, a crash": replace(
         fewer(A_ROW), commands=asked("take back"), crashes=1
     ),
-    "two parallel steps, completed, one taken back and then the other, or repaired": replace(
-        A_PAIR,
+    "two steps in a row, completed, the second taken back, repaired or not, and the first": replace(
+        A_ROW,
         endings=("done",),
-        undo_endings=FEWER,
+        undo_endings=("done", "refused"),
         commands=asked("take back b", "take back", "resubmit"),
     ),
     "two steps in a row, completed, and the second taken back, a crash": replace(

@@ -33,6 +33,7 @@ from roundsman.model.events import (
     SendRequest,
     Start,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
@@ -347,7 +348,8 @@ class World:
     def ask_undo(self, *steps: str) -> Decision:
         """The person sees whether the task is completed."""
         seen = self.task.version if self.task_state() is TaskState.COMPLETED else None
-        return self.apply(UndoAsked(self.asked(seen_version=seen), steps))
+        asked = self.asked(seen_version=seen)
+        return self.apply(UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, *, undo: bool = True) -> Decision:
         return self.apply(Cancel(self.asked(), undo=undo))

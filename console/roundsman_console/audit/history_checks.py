@@ -31,13 +31,13 @@ UNDO_BEGINS, UNDONE = "undo", "undone"
 PLAN_NOT_STORED = "PlanNotStored"
 """The error of a task that ends because its plan is missing."""
 ENDS_OF = {
-    "cancel": (TaskState.CANCELLED,),
-    # Completed: a part of it is undone.
-    "undo": (TaskState.UNDONE, TaskState.COMPLETED),
+    "cancel": TaskState.CANCELLED,
+    "undo": TaskState.UNDONE,
+    "undo-part": TaskState.COMPLETED,
 }
-"""How a task may end after a command that ends it without a failure."""
+"""How a task ends after a command that ends it without a failure."""
 ENDED_BY = (*ENDS_OF,)
-DECIDE = ("cancel", "undo", "resubmit", "resolve")
+DECIDE = (*ENDED_BY, "resubmit", "resolve")
 """The commands that decide how a task ends."""
 
 NO_HISTORY = Unknown("its history was not read")
@@ -240,7 +240,7 @@ def carried_out(order: StoredOrder) -> Findings:
         return
     last = deciding[-1]
     how = None if task.ending is None else task.ending.how
-    if how not in ENDS_OF[last.kind]:
+    if how is not ENDS_OF[last.kind]:
         what = f"{last.kind} {last.command_id} is carried out, and the task is to end as {how}"
         yield Broken(what, (last.seq,))
 

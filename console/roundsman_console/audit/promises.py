@@ -36,9 +36,7 @@ class Promise(StrEnum):
     AS_PLANNED = "a task that failed is undone or archived as its plan says"
     KNOWN = "no step is reported as without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
-    COMPLETED = (
-        "Completed means that every step is Processed or Skipped, but for a part that was taken back"
-    )
+    COMPLETED = "Completed means that every step is Processed or Skipped, or in a part taken back"
     TAKEN_BACK = "of a completed task, the part that is taken back is undone, and nothing else is"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
     CAUSED = "no alert is about what did not fail, and no all-clear about what stands failed"

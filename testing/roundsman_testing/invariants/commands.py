@@ -21,6 +21,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.situations import Asleep
@@ -84,7 +85,11 @@ class Commands:
             case Cancel():
                 why = _not_ending(after, (TaskState.CANCELLED, event.undo, ()))
             case UndoAsked():
-                why = _not_ending(after, _end_by_undo(before, event))
+                why = _not_ending(after, (TaskState.UNDONE, True, ()))
+            case UndoPart():
+                earlier = () if before.ending is None else before.ending.part
+                part = tuple(dict.fromkeys((*earlier, *event.steps)))
+                why = _not_ending(after, (TaskState.COMPLETED, True, part))
             case Resubmit():
                 why = next(_not_again(before, after, event, now - self._apart), "")
             case Resolve():
@@ -106,14 +111,6 @@ def _ends(task: Task) -> End | None:
     """How the task is to end; None if it goes on."""
     ending = task.ending
     return None if ending is None else (ending.how, ending.undo, ending.part)
-
-
-def _end_by_undo(before: Task, event: UndoAsked) -> End:
-    """How the task is to end, of which this command undoes all or a part."""
-    if not event.steps:
-        return TaskState.UNDONE, True, ()
-    earlier = () if before.ending is None else before.ending.part
-    return TaskState.COMPLETED, True, tuple(dict.fromkeys((*earlier, *event.steps)))
 
 
 def _not_ending(after: Task, wanted: End) -> str:

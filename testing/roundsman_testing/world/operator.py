@@ -16,6 +16,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -114,7 +115,8 @@ class Operator:
         task = self._task(order_id)
         if seen is None and task.state is TaskState.COMPLETED:
             seen = task.version
-        self.ask(order_id, UndoAsked(self.asked(seen=seen), steps))
+        asked = self.asked(seen=seen)
+        self.ask(order_id, UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, order_id: str, *, undo: bool = True, seen: int | None = None) -> None:
         """Cancel the task; with `undo`, after undoing every step that may have had an effect."""

@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Sleep, Step
 from roundsman.errors import Refused
-from roundsman.model.events import UndoAsked
+from roundsman.model.events import UndoPart
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd, Termination
 from tests.support.fan_out_stories import pick
@@ -172,7 +172,7 @@ def test_the_rest_is_undone_later_part_by_part_or_as_a_whole() -> None:
 
 def test_the_same_command_takes_the_part_back_once() -> None:
     world = taken_back(completed(), "b")
-    event = next(one for _, one, _ in world.decisions if isinstance(one, UndoAsked))
+    event = next(one for _, one, _ in world.decisions if isinstance(one, UndoPart))
     assert world.decide(event).reason == "ignored: this command was executed before"
 
 
@@ -340,13 +340,20 @@ def test_a_part_is_only_taken_back_from_a_completed_task() -> None:
     open_one = World(plan(step("a", compensation=FENCED), step("b")))
     open_one.start()
     open_one.succeeds("a")
-    why = "only of a completed one can a part be undone, so do not name steps"
-    assert refusal(open_one, "a") == f"the task is active: {why}"
-    assert refusal(half_undone(), "d") == f"the task is archived: {why}"
+    why = "only of a completed task can a part be undone, and the task is"
+    assert refusal(open_one, "a") == f"{why} active"
+    assert refusal(half_undone(), "d") == f"{why} archived"
     whole = completed()
     whole.ask_undo()
-    assert refusal(whole, "a") == "the task is already being undone"
-    assert refusal(undone(whole), "a") == "the task is already undone"
+    assert refusal(whole, "a") == f"{why} undoing"
+    assert refusal(undone(whole), "a") == f"{why} undone"
+
+
+def test_a_part_without_steps_is_refused() -> None:
+    world = completed()
+    asked = world.asked(seen_version=world.task.version)
+    with pytest.raises(Refused, match="no step is named"):
+        world.apply(UndoPart(asked, ()))
 
 
 def test_a_part_is_not_taken_back_past_the_point_of_no_return() -> None:
@@ -360,7 +367,7 @@ def test_a_part_is_not_taken_back_past_the_point_of_no_return() -> None:
 def test_a_command_that_names_no_version_takes_no_part_back() -> None:
     world = completed()
     with pytest.raises(Refused, match="names the version that its sender saw"):
-        world.apply(UndoAsked(world.asked(), ("b",)))
+        world.apply(UndoPart(world.asked(), ("b",)))
 
 
 def test_a_partly_undone_task_is_completed_for_every_other_command() -> None:

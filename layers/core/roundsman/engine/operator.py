@@ -39,6 +39,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman.model.record_limits import MOST_USED_ROUNDS
@@ -72,7 +73,10 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
             context = _resubmit(context, event)
         case UndoAsked():
             _check_can_be_taken_back(context, asked)
-            _end(context, _part_undone(context, event) if event.steps else _undone(by))
+            _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
+        case UndoPart():
+            _check_can_be_taken_back(context, asked)
+            _end(context, _part_undone(context, event))
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
@@ -131,22 +135,15 @@ def _check_can_be_taken_back(context: DecisionContext, asked: CommandSource) -> 
         raise Refused("the task is completed, and no step that was performed has a compensation")
 
 
-def _undone(by: str) -> Termination:
-    return Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True)
-
-
-def _part_undone(context: DecisionContext, event: UndoAsked) -> Termination:
+def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
     """The ending of a completed task of which these steps are undone.
 
-    Its part also has the steps that were undone before. Raises Refused if the task is not
-    completed, or if the steps are not a part that can be taken back.
+    Its part also has the steps that were undone before. Raises Refused if the steps are not a part
+    that can be taken back.
     """
     decision, plan = context.decision, context.plan
-    if decision.before.state is not TaskState.COMPLETED:
-        raise Refused(
-            f"the task is {decision.before.state.lower()}: only of a completed one can a part be "
-            "undone, so do not name steps"
-        )
+    if not event.steps:
+        raise Refused("no step is named: name those that are undone, or undo the whole task")
     named = tuple(dict.fromkeys(event.steps))
     for name in named:
         _check_stands(context, name)

@@ -227,6 +227,7 @@ class TaskEvent(StrEnum):
     INSPECT = "Inspect"
     RESUBMIT = "Resubmit"
     UNDO_ASKED = "UndoAsked"
+    UNDO_PART = "UndoPart"
     CANCEL = "Cancel"
     RESOLVE = "Resolve"
     EXTEND = "Extend"
@@ -323,11 +324,19 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("the task is already being undone"),
-    # A completed order is taken back, or a part of it.
+    # A completed order is taken back.
     (T.COMPLETED, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.COMPLETED, TaskEvent.UNDO_PART): _to(T.UNDOING),
+    **{
+        (state, TaskEvent.UNDO_PART): Refusal(
+            f"only of a completed task can a part be undone, and the task is {state.lower()}"
+        )
+        for state in T
+        if state is not T.COMPLETED
+    },
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),

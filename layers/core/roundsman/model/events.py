@@ -157,12 +157,22 @@ class Resubmit:
 
 @dataclass(frozen=True, slots=True)
 class UndoAsked:
-    """Compensate every step that may have had an effect, or a part of a completed task."""
+    """Compensate every step that may have had an effect."""
 
     asked: CommandSource
-    steps: tuple[str, ...] = ()
-    """The steps of a completed task that are undone, by record name (`pick[2]`, `leg[a]`); the
-    others stand. Empty for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPart:
+    """Compensate some steps of a completed task; the others stand.
+
+    It has a kind of its own among the commands: code that does not know it rejects it, and does not
+    undo the whole task.
+    """
+
+    asked: CommandSource
+    steps: tuple[str, ...]
+    """The steps that are undone, at least one, by record name (`pick[2]`, `leg[a]`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,16 +244,26 @@ class Erase:
 
 
 ChangeAsked: TypeAlias = (
-    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile
+    Resubmit | UndoAsked | UndoPart | Cancel | Resolve | Extend | RunNow | Move | Reconcile
 )
 """A command that changes how its task goes on."""
 OperatorEvent: TypeAlias = ChangeAsked | Erase
 CommandKind: TypeAlias = Literal[
-    "resubmit", "undo", "cancel", "resolve", "extend", "run", "move", "reconcile", "erase"
+    "resubmit",
+    "undo",
+    "undo-part",
+    "cancel",
+    "resolve",
+    "extend",
+    "run",
+    "move",
+    "reconcile",
+    "erase",
 ]
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
     UndoAsked: "undo",
+    UndoPart: "undo-part",
     Cancel: "cancel",
     Resolve: "resolve",
     Extend: "extend",
@@ -252,7 +272,8 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Reconcile: "reconcile",
     Erase: "erase",
 }
-"""The name of each command in messages, in the history and on the command line."""
+"""The name of each command in messages, in the history and on the command line, on which
+`undo-part` is `undo --steps`."""
 
 Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 

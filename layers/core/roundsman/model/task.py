@@ -416,7 +416,7 @@ class Termination:
     again, since the others stand. Empty for a task that ends in another state."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless a part is undone of a task that ends Completed, and of no other."""
+        """Raise ValueError unless just a task that ends Completed has a part that is undone."""
         is_part = self.how is TaskState.COMPLETED
         if bool(self.part) is not is_part or (is_part and not self.undo):
             raise ValueError("a part is undone of a task that ends Completed, and of no other")

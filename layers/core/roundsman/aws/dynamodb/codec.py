@@ -162,7 +162,7 @@ ENDING: "RecordTable[Termination]" = FieldTable(
     Field("Step", "step", TEXT, None),
     Field("Undo", "undo", FLAG, default=False),
     Field("Error", "error", map_of(ERROR), None),
-    Field("Part", "part", TEXTS, (), since=SCHEMA),
+    Field("Part", "part", TEXTS, (), since=8),
 )
 
 
