@@ -1,6 +1,6 @@
 """Each invariant is found broken, by its name, where a part of the stack is broken."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,9 +14,10 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, Termination
-from roundsman.ports import Saved, Superseded
+from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import PassReport, Supervisor
@@ -49,9 +50,14 @@ def stores(patch: Patch, change: Change) -> None:
     save = MemoryStore.save
 
     def changed(
-        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self: MemoryStore,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
-        return save(self, change(task), seen=seen, history=history)
+        return save(self, change(task), seen=seen, history=history, inputs=inputs)
 
     patch.setattr(MemoryStore, "save", changed)
 
@@ -127,7 +133,7 @@ def undoes_in_any_order(patch: Patch, world: World) -> None:
 
 
 def forgets_what_it_saves(patch: Patch, _: World) -> None:
-    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history=(): Saved())
+    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history, inputs: Saved())
 
 
 def repeats_what_it_did(patch: Patch, world: World) -> None:
