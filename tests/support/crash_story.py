@@ -50,7 +50,7 @@ class Story:
 
     At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
     fault may leave in another state, with or without effect. `before_end` are the statuses
-    between `received` and the end's.
+    between `received` and the end's; that is `at_end`, or the usual one of its state.
     """
 
     workflow: Workflow
@@ -62,13 +62,14 @@ class Story:
     options: ProcessingOptions = WISHES
     perhaps: Sequence[str] = ()
     before_end: Sequence[str] = ("started",)
+    at_end: str | None = None
     alerts: int = 0
 
     @property
     def statuses(self) -> list[str]:
         if self.options.reply_to is None:
             return []
-        return ["received", *self.before_end, STATUSES[self.end]]
+        return ["received", *self.before_end, self.at_end or STATUSES[self.end]]
 
 
 # --- Workflows -------------------------------------------------------------------------------
@@ -131,6 +132,7 @@ BESIDE = workflow(
     on_failure=Undo(),
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
+PICKED = workflow(held, picked, on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
 SIGNALLED = workflow(
     held, signal, step("ship", signal, retry=TWO_SECONDS, compensation=UNFENCED), on_failure=Undo()

@@ -174,7 +174,7 @@ class _Walk:
 
     def over_command(self, row: HistoryRow) -> None:
         """Go over a row about the whole order."""
-        if row.kind in ("resubmit", "run", "undo", "cancel"):
+        if row.kind in ("resubmit", "run", "undo", "undo-part", "cancel"):
             self._end_wait(row.at)
         if row.kind in ("resubmit", "run"):
             self._restart(row.at)

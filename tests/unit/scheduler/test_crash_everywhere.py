@@ -25,6 +25,8 @@ SECONDS = timedelta(seconds=1)
 LONG = (
     "a breaker that opens before an undo",
     "a call that is done late",
+    "a part of it is taken back after an undo that failed",
+    "a part of it is taken back",
     "a callback that its agent reminds of",
     "a scheduled start",
     "a service that hangs for ever",
