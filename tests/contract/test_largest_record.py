@@ -64,7 +64,7 @@ def test_the_largest_record_has_every_field_of_a_step(dice: random.Random) -> No
     assert unset == {
         *("result", "error"),  # largest_task sets these
         # No step under way has these, and only such a step has the most others.
-        *("wait_ended_at", "asleep_since"),
+        *("wait_ended_at", "asleep_since", "awaits_since", "signal"),
         *(
             "not_before",
             "held_since",
