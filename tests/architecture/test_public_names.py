@@ -33,6 +33,7 @@ PUBLIC = {
         "Range",
         "Retry",
         "RoundsmanError",
+        "Signal",
         "Sleep",
         "SleepUntil",
         "Step",

@@ -63,8 +63,8 @@ def test_the_largest_record_has_every_field_of_a_step(dice: random.Random) -> No
     }
     assert unset == {
         *("result", "error"),  # largest_task sets these
-        "asleep_since",  # a sleep has no other
-        "wait_ended_at",  # no step under way has it, and only such a step has the most others
+        # No step under way has these, and only such a step has the most others.
+        *("wait_ended_at", "asleep_since", "awaits_since", "signal"),
         *(
             "not_before",
             "held_since",

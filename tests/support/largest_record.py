@@ -13,10 +13,12 @@ from roundsman.model.record_limits import (
     ERRORS_LIMIT,
     LONGEST_DETAIL,
     LONGEST_MESSAGE,
+    LONGEST_SIGNAL_ID,
     LONGEST_WHY,
     MOST_AGENTS,
     MOST_OWED,
     MOST_RECORDS,
+    MOST_SIGNALS,
     MOST_USED_ROUNDS,
     RESULTS_LIMIT,
     SHORT_MESSAGE,
@@ -32,6 +34,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.submission.processing import LONGEST_URL
 from roundsman.wire.commands import LONGEST_COMMAND_ID, LONGEST_REASON
@@ -114,6 +117,11 @@ def largest_task(text: Text) -> Task:
             name: AddedStep(text(41), (text(ADDED_LIMIT // MOST_ADDED - 85),), text(20))
             for name in names[MOST_STEPS:MOST_LIVE]
         },
+        # Their data counts as results, which use up the limit of both.
+        signals=tuple(
+            UnreadSignal(f"{number:0{LONGEST_SIGNAL_ID}d}", "n" * 40, LATE)
+            for number in range(MOST_SIGNALS)
+        ),
         held_until=LATE,
         corrections=corrections,
         used_rounds={f"r{number:039d}[99]": MANY for number in range(MOST_USED_ROUNDS)},

@@ -73,7 +73,7 @@ def test_sleeps_can_be_kinds_and_the_order_is_read_for_an_instant_of_it() -> Non
     assert made.has_conditions
     assert not plan(FIND, may_add=(NAP,)).has_conditions
     assert NAP.named("n1").name == "nap[n1]"
-    with pytest.raises(TypeError, match=r"nap\[n1\] is a sleep, which gets no input: remove it"):
+    with pytest.raises(TypeError, match=r"nap\[n1\] has no agent, which would get the input"):
         NAP.named("n1", input=1)
 
 

@@ -387,7 +387,7 @@ def test_a_resubmitted_step_that_had_no_signal_waits_its_whole_time_again() -> N
     world.wait(A_DAY).resubmit()
     world.start()
     again = AwaitsSignal(until=world.now + 3 * DAY, since=world.now)
-    assert world.record("paid").situation == again
+    assert world.record("paid") == StepRecord(situation=again, finished_at=UNTIL)
     world.signal("paid", 7)
     assert (world.record("paid").result, world.record("paid").error) == (7, None)
 

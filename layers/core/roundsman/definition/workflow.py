@@ -356,7 +356,7 @@ class NamedStep:
         if not all(isinstance(one, NamedStep | Step | str) for one in self.after):
             raise TypeError(f"after of {self.name} must have steps or their names")
         if self.input is not None and not self.kind.agent_names():
-            raise TypeError(f"{self.name} is a sleep, which gets no input: remove it")
+            raise TypeError(f"{self.name} has no agent, which would get the input: remove it")
 
     @property
     def name(self) -> str:

@@ -52,7 +52,7 @@ def await_signal(context: DecisionContext, step: StepPlan) -> None:
         return
     decision, until = context.decision, context.now + step.signal_within
     waits = AwaitsSignal(until=until, since=context.now)
-    decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, outcome_unknown=False)
+    decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, error=None)
     decision.action(InspectAt(until))
     decision.note(f"{step.name}: waits for the signal {step.signal} until {second(until)}")
 
@@ -97,7 +97,6 @@ def _take(context: DecisionContext, step: StepPlan) -> bool:
         result=signal.data,
         signal=signal.id,
         error=None,
-        outcome_unknown=False,
     )
     decision.note(f"{step.name}: its signal has come")
     return True
