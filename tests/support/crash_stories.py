@@ -12,6 +12,7 @@ from roundsman.model.task import UNDO
 from roundsman_testing.world.queues import REPLIES
 from roundsman_testing.world.services import FOR_EVER
 from tests.support.crash_story import (
+    ADDING,
     BESIDE,
     CHECKED,
     DIAMOND,
@@ -28,6 +29,7 @@ from tests.support.crash_story import (
     TWO_AGENTS,
     UNDOABLE,
     Story,
+    adds_legs,
     answers,
     asks,
     awaits_its_signal,
@@ -56,6 +58,7 @@ from tests.support.crash_story import (
 )
 from tests.support.machine_world import REPLY_TO, step, workflow
 
+LEGS = ("leg[one]", "leg[two]", "leg[three]")
 C, A, U, X = TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED
 
 SIDES = tuple(step(f"side_{letter}") for letter in "abc")
@@ -249,6 +252,19 @@ LONG_AND_SHARED = {
         stands=("reserve", "charge"),
         agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
         acts=(waits, passes(1.5 * MINUTES), answers("charge")),
+    ),
+    "steps that are added": Story(
+        workflow=ADDING,
+        end=C,
+        stands=("reserve", *LEGS, "charge"),
+        agents=adds_legs,
+    ),
+    "steps that are added and undone": Story(
+        workflow=ADDING,
+        end=U,
+        stands=(),
+        agents=adds_legs,
+        services=refused("charge"),
     ),
     "a job that is polled": Story(
         workflow=SLOW,

@@ -50,6 +50,7 @@ LONG = (
     "resubmitted after an undo that failed",
     "resubmitted again after an undo",
     "resubmitted under another plan",
+    "steps that are added and undone",
     "three steps side by side, and one behind each",
     "two agents that fail",
 )
