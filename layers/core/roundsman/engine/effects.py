@@ -43,13 +43,15 @@ def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
 
 
 def depend_on(plan: Plan, steps: Mapping[str, StepRecord], part: Iterable[str]) -> list[str]:
-    """The steps outside of the part that come after one of its steps, and may have taken effect."""
+    """The steps outside of the part that come after one of its steps, and may have taken effect.
+
+    The task is completed, so it has a record of every step of its plan.
+    """
     names = frozenset(part)
     return [
         name
         for name in plan.steps
         if name not in names
-        and name in steps
         and may_have_taken_effect(steps[name])
         and not names.isdisjoint(plan.before(name))
     ]
