@@ -7,7 +7,7 @@ import pytest
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman_console.order.step_waits import SchedulerNow
@@ -285,6 +285,25 @@ def test_a_step_that_sleeps_waits_for_its_end_and_a_person_may_end_it() -> None:
         "resolved as done, it ends now",
     )
     assert found.next == "roundsman resolve ord-1 charge --did --reason '...'"
+
+
+def test_a_step_that_waits_for_its_signal_says_which_and_how_to_send_it() -> None:
+    awaits = StepRecord(situation=AwaitsSignal(until=AT + 120_000, since=AT - 60_000))
+    found = diagnosis_of(active(awaits))
+    assert (found.case, found.step, found.agent) == ("awaits_signal", "charge", None)
+    assert found.sentence == (
+        "ord-1 waits for the signal charge, for charge, until 2027-01-15T08:02:00Z (in 2 min)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, awaits its signal",
+        "it has waited since 2027-01-15T07:59:00Z; without a signal, it fails then by NoSignal; "
+        "resolved as done, it ends now",
+    )
+    assert found.next == "roundsman signal ord-1 charge"
+    late = StepRecord(situation=AwaitsSignal(until=AT - 3_000, since=AT - 60_000))
+    over = diagnosis_of(active(late))
+    assert over.case == "retry_late"
+    assert "a supervisor to end the wait charge, which was over 3 s ago" in over.sentence
 
 
 def test_a_sleep_that_is_over_is_the_supervisors_matter() -> None:

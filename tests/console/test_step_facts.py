@@ -12,7 +12,7 @@ from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Workflow
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.order.documents import StepDocument
@@ -298,6 +298,21 @@ def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
     assert document["asleepSince"] == "2027-01-15T07:59:00.000Z"
     assert document["asleepUntil"] == "2027-01-15T08:01:00.000Z"
     assert step_document(WORKING)["asleepUntil"] is None
+
+
+def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> None:
+    awaits = StepRecord(situation=AwaitsSignal(until=AT + 60_000, since=AT - 60_000))
+    assert situation_words(awaits) == "awaits its signal"
+    since_until = "waits for its signal since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
+    assert facts_of(awaits) == [f"charge: {since_until}"]
+    document = dict(step_document(awaits))
+    assert document["situation"] == "awaits its signal"
+    assert document["awaitsSince"] == "2027-01-15T07:59:00.000Z"
+    assert document["awaitsUntil"] == "2027-01-15T08:01:00.000Z"
+    assert (document["asleepUntil"], document["signal"]) == (None, None)
+    ended = StepRecord(situation=Ended(how=End.SUCCEEDED), finished_at=AT, signal="pay-7")
+    assert facts_of(ended) == ["charge: ended by the signal pay-7"]
+    assert step_document(ended)["signal"] == "pay-7"
 
 
 def test_scripts_get_the_polls_of_a_step() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from roundsman.definition.workflow import Compensation, Sleep, Undo
+from roundsman.definition.workflow import Compensation, Signal, Sleep, Undo
 from roundsman.model.events import HistoryRow
 from roundsman_console.order.step_times import StepTime, open_times, retry_at, step_times
 from tests.support.large_orders import FENCED, history_of
@@ -176,6 +176,19 @@ def test_a_sleep_is_a_wait_from_the_end_of_what_came_before_it() -> None:
     world.wait(60).inspect()
     world.wait(60)
     assert told(world, "nap") == [("wait?", 10_000, 130_000, "done")]
+
+
+def test_a_wait_for_a_signal_lasts_from_the_end_of_what_came_before_it() -> None:
+    first = step("first")
+    paid = Signal("paid", within=timedelta(minutes=2), after=(first,))
+    world = World(plan(first, paid, step("a", paid)))
+    world.start()
+    world.wait(10).succeeds("first")
+    world.wait(60)
+    assert told(world, "paid") == [("wait", 10_000, 70_000, "goes on")]
+    world.signal("paid")
+    world.wait(60)
+    assert told(world, "paid") == [("wait?", 10_000, 70_000, "done")]
 
 
 def test_what_a_person_stated_is_no_attempt() -> None:

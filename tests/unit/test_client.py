@@ -180,7 +180,7 @@ def test_a_signal_goes_to_the_queue_of_the_orders() -> None:
 @pytest.mark.parametrize(
     ("order_id", "name", "data", "signal_id", "why"),
     [
-        ("no spaces", "paid", None, None, "id"),
+        ("no spaces", "paid", None, None, "orderId must be 1 to 128"),
         ("ord-1", "Paid", None, None, "The name of a signal must be 1 to 40 characters"),
         ("ord-1", "paid", None, "a b", "The id of a signal must be 1 to 64 ASCII"),
         ("ord-1", "paid", None, "x" * 65, "The id of a signal must be 1 to 64 ASCII"),

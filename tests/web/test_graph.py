@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.definition.workflow import Sleep, SleepUntil
+from roundsman.definition.workflow import Signal, Sleep, SleepUntil
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepToAdd
 from roundsman_console.web.drawings.graph import (
@@ -64,6 +64,16 @@ def test_a_sleep_has_its_time_where_another_step_has_its_agent() -> None:
     drawn = draw(world.plan, world.task).nodes
     assert [node.note for node in drawn] == notes
     assert (drawn[0].kind, drawn[0].situation) == ("waiting", "asleep")
+
+
+def test_a_step_that_waits_for_a_signal_has_its_name_where_another_step_has_its_agent() -> None:
+    world = World(plan(Signal("paid", name="rest", within=timedelta(minutes=5))))
+    [node] = draw(world.plan).nodes
+    assert node.note == "waits for the signal paid for 5 min"
+    world.start()
+    [node] = draw(world.plan, world.task).nodes
+    assert (node.kind, node.situation) == ("waiting", "awaits its signal")
+    assert node.note == "waits for the signal paid for 5 min"
 
 
 def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
