@@ -11,9 +11,10 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
-from roundsman.model.events import UndoAsked
+from roundsman.model.events import Outcome, UndoAsked
 from roundsman.model.instants import DAY, SECOND
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
@@ -264,6 +265,17 @@ def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
     assert world.record("a").agent == "second"
     world.wait(60).ask_undo()
     assert requests_in(world.start()) == ["a"]
+
+
+def test_the_key_at_an_agent_that_a_step_goes_on_at_counts_from_its_first_request_there() -> None:
+    a = step("a", agents=TWO, compensation=EXPIRES, retry=Retry(max_attempts=3))
+    world = World(plan(a, complete_within=A_DAY))
+    world.start()
+    error = StepError("TransientError", "POST answered 503")
+    world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE)
+    world.wait(60).start()
+    assert world.record("a").agent == "second"
+    assert world.record("a").key_until == world.now + 2 * 3_600_000
 
 
 def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_key() -> None:

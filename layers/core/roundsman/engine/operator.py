@@ -367,8 +367,7 @@ def _begin_anew(context: DecisionContext) -> None:
     """Begin every step of the task again under new keys: a remote service refuses a used key."""
     _go_on(context)
     for name in list(context.decision.steps):
-        if name not in context.decision.task.added:
-            context.decision.begin_anew(name)
+        context.decision.begin_anew(name)
     forget_added_steps(context)
     removed = len(context.decision.task.used_rounds)
     if removed > MOST_USED_ROUNDS:
