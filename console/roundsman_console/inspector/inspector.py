@@ -19,8 +19,8 @@ from roundsman_console.audit.report import AuditReport
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
-from roundsman_console.errors import InvalidArgument
 from roundsman_console.doctor.report import Report
+from roundsman_console.errors import InvalidArgument
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.hold.agents import (
     AgentHold,
