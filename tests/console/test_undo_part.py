@@ -38,7 +38,7 @@ def test_the_named_steps_are_undone_and_everything_shows_which(operator: Operato
     assert "ord-1 has ended: Completed" in said
     assert why in said
     assert "undone: create_shipment" in said
-    assert "Undone: create_shipment" in operator.types("show", "ord-1").stdout
+    assert "Undone 2027-01-15T08:00:00Z: create_shipment" in operator.types("show", "ord-1").stdout
 
 
 def test_what_depends_on_a_named_step_is_refused_before_anything_is_sent(

@@ -393,6 +393,7 @@ VERIFY: dict[str, Configuration] = {
     ),
     "two steps in a row, completed, the second taken back, repaired or not, and the first": replace(
         A_ROW,
+        plan=plan(briefly, step("b", briefly, retry=ONCE)),
         endings=("done",),
         undo_endings=("done", "refused"),
         commands=asked("take back b", "take back", "resubmit"),
