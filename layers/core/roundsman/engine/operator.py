@@ -77,6 +77,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoPart():
             _check_can_be_taken_back(context, asked)
             _end(context, _part_undone(context, event))
+            more = f"; steps: {_few(event.steps)}"
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
