@@ -22,7 +22,10 @@ def test_the_named_steps_are_undone_and_everything_shows_which(operator: Operato
     completed(operator)
     result = operator.asks(*SHIPMENT)
     assert result.exit_code == 0, result.output
-    assert result.stdout == "Done: undo-part by ops: routine.\nord-1 is Completed.\n"
+    assert result.stdout == (
+        "Done: undo-part by ops: routine; steps: create_shipment, send_confirmation.\n"
+        "ord-1 is Completed.\n"
+    )
     why = "undo of create_shipment, send_confirmation requested by ops: routine"
     shown = operator.reads("show", "ord-1")
     assert shown["undone"] == ["create_shipment"]

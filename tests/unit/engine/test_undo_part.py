@@ -78,6 +78,8 @@ def test_the_named_steps_are_undone_and_the_others_stand() -> None:
     assert ending is not None
     assert (ending.how, ending.part) == (TaskState.COMPLETED, ("b",))
     assert ending.why == "undo of b requested by ann"
+    rows = [row for _, _, decision in world.decisions for row in decision.history]
+    assert [row.reason for row in rows if row.kind == "undo-part"] == ["undo-part by ann; steps: b"]
 
 
 def test_the_last_of_the_named_steps_is_undone_first_in_whatever_order_they_are_named() -> None:

@@ -168,6 +168,11 @@ class DecisionBuilder:
         """The step's record with the changes so far."""
         return self.steps.get(name) or self.task.untouched(name)
 
+    @property
+    def part(self) -> tuple[str, ...]:
+        """The steps that were taken back from the completed task; empty for any other."""
+        return () if self.ending is None else self.ending.part
+
     def waits_for_its_time(self) -> bool:
         """Whether the task is Scheduled and its start time is still ahead.
 

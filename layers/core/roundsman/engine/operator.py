@@ -88,6 +88,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoPart():
             _check_can_be_taken_back(context, asked)
             _end(context, _part_undone(context, event))
+            more = f"; steps: {_few(event.steps)}"
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
@@ -172,9 +173,8 @@ def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
             f"{_few(depends)} took effect after a step that is named, and may depend on it: name "
             f"{'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
         )
-    earlier = () if decision.ending is None else decision.ending.part
     why = f"undo of {', '.join(named)} requested by {event.asked.words}"
-    return Termination(TaskState.COMPLETED, why, undo=True, part=(*earlier, *named))
+    return Termination(TaskState.COMPLETED, why, undo=True, part=(*decision.part, *named))
 
 
 def _check_stands(context: DecisionContext, name: str) -> None:
@@ -224,7 +224,7 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
         _check_begin_anew(context, event)
     plan = None if event.plan == context.decision.task.plan else event.plan
     if plan is not None:
-        if context.decision.ending is not None and context.decision.ending.part:
+        if context.decision.part:
             raise Refused("a part of it is being undone, as its own plan says: name no plan")
         if event.steps:
             raise Refused("under another plan every failed step is attempted: do not name steps")
