@@ -383,6 +383,7 @@ class Story:
             lambda: self.world.cancel(order_id, undo=chance.random() < 0.5),
             lambda: operator.cancel(order_id),
             lambda: operator.undo(order_id),
+            lambda: self._undo_a_part(order_id),
             lambda: operator.resubmit(order_id),
             lambda: operator.resubmit(order_id, again=True),
             lambda: operator.resubmit(order_id, fresh_key=True),
@@ -422,6 +423,14 @@ class Story:
         if under_way:
             more = timedelta(seconds=self.chance.choice((20, 300)))
             self.world.operator.extend(order_id, more, self.chance.choice(under_way))
+
+    def _undo_a_part(self, order_id: str) -> None:
+        """Take back a step of an order, and mostly what comes after it."""
+        task = self.world.task(order_id)
+        names = list(task.steps)
+        if names:
+            first = self.chance.randrange(len(names))
+            self.world.operator.undo(order_id, *names[first : first + self.chance.randint(1, 4)])
 
     def _resolve_a_step(self, order_id: str) -> None:
         """Let an operator resolve a random step by its effect at the service.

@@ -34,6 +34,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import MINUTE
 from tests.exploration.canonical import T0, VERSION
@@ -87,6 +88,7 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "run": RunNow(CommandSource("run", "ann")),
         "undo": UndoAsked(CommandSource("undo", "ann")),
         "take back": UndoAsked(CommandSource("take-back", "ann", seen_version=VERSION)),
+        "take back b": UndoPart(CommandSource("take-b", "ann", seen_version=VERSION), ("b",)),
         "cancel": Cancel(CommandSource("cancel", "ann")),
         "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
         "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
@@ -264,6 +266,9 @@ SMALL: dict[str, Configuration] = {
     "one step, resubmitted": replace(KEPT, commands=asked("resubmit")),
     "one step, cancelled": replace(A_STEP, commands=asked("cancel")),
     "one step, completed and taken back": replace(A_STEP, commands=asked("take back")),
+    "two steps in a row, completed, and the second taken back": replace(
+        A_ROW, endings=("done",), undo_endings=FEWER, commands=asked("take back b")
+    ),
     "one step, its task out of time": near_end(one),
     "one unfenced step, its task out of time": near_end(unfenced),
     "one unfenced step, every 15 s": replace(UNFENCED, tick=15_000),
@@ -385,6 +390,16 @@ VERIFY: dict[str, Configuration] = {
     ),
     "two steps in a row, completed and taken back, a crash": replace(
         fewer(A_ROW), commands=asked("take back"), crashes=1
+    ),
+    "two steps in a row, completed, the second taken back, repaired or not, and the first": replace(
+        A_ROW,
+        plan=plan(briefly, step("b", briefly, retry=ONCE)),
+        endings=("done",),
+        undo_endings=("done", "refused"),
+        commands=asked("take back b", "take back", "resubmit"),
+    ),
+    "two steps in a row, completed, and the second taken back, a crash": replace(
+        fewer(A_ROW), endings=("done",), commands=asked("take back b"), crashes=1
     ),
     "two steps in a row, their task out of time": near_end(one, two),
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),

@@ -9,12 +9,14 @@ faults stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW, STATUSES
+from roundsman.engine.decision import SKEW, end_status
 from roundsman.engine.due import Lane, start_interval
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task
-from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
+from roundsman_console.audit.checks import CHECKS
+from roundsman_console.audit.stored_order import StoredOrder
+from roundsman_testing.invariants.rules import Invariant, found_by, of_effects, of_record
 from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
@@ -56,6 +58,9 @@ class Rules:
 
     def _stored(self, task: Task, state: State) -> Iterator[str]:
         for broken in of_record(task, T0, slack=self._slack):
+            yield broken.invariant.value
+        order = StoredOrder(task=task, at=T0, plan=self._plan)
+        for broken in found_by(CHECKS[Invariant.TAKEN_BACK], Invariant.TAKEN_BACK, order):
             yield broken.invariant.value
         effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
@@ -172,6 +177,6 @@ def _unreported_end(task: Task, state: State) -> str | None:
     alerted = ("alert", "task_archived") in owed or "alert" in state.reported
     if task.state is TaskState.ARCHIVED and not alerted:
         return Invariant.ALERTED.value
-    if ("status", STATUSES[task.state]) not in owed and "status" not in state.reported:
+    if ("status", end_status(task)) not in owed and "status" not in state.reported:
         return Invariant.REPORTED.value
     return None

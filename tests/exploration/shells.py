@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from roundsman.engine import agent_holds, attempts, machine, time_credit
-from roundsman.engine.decision import STATUSES
+from roundsman.engine.decision import PARTLY_UNDONE, STATUSES
 from roundsman.errors import InvalidMessage, RoundsmanError, TryAgain
 from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome, Signalled
 from roundsman.model.failure import RETRIED, Group
@@ -42,7 +42,7 @@ POLL_EVERY, POLL_WITHIN = 30 * SECOND, MINUTE
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
 
-NAMES_OF_ENDS = frozenset({"task_archived", *STATUSES.values()})
+NAMES_OF_ENDS = frozenset({"task_archived", PARTLY_UNDONE, *STATUSES.values()})
 
 
 class Ran(NamedTuple):

@@ -83,7 +83,7 @@ JUDGED = {
         *("operation", "situation", "failure_count", "started_at", "agent", "round", "acts_until"),
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
-        *("polls", "polled_since", "poll_until"),
+        *("polls", "polled_since", "poll_until", "signal"),
         "key_until",
     },
     Ready: {"claim_by", "late_since", "parked_since"},

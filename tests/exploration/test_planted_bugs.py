@@ -20,7 +20,6 @@ from roundsman.engine import (
     fan_out,
     machine,
     operator,
-    request_deadlines,
     requests,
     routing,
     timeouts,
@@ -30,6 +29,7 @@ from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
@@ -322,12 +322,11 @@ def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
 
 def an_undo_may_act_when_its_key_is_forgotten(patch: Patch) -> None:
     """The request waits in its queue for as long as that of any other undo."""
-    real = request_deadlines.ends_at
 
-    def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-        return real(step, replace(record, key_until=None), by, task_ends_at)
+    def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
 
-    patch.setattr(requests, "ends_at", ends_at)
+    patch.setattr(requests, "ends_at", later)
 
 
 PASSED_BY = replace(RUN_EARLY, supervisors=1)

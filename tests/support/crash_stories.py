@@ -12,6 +12,7 @@ from roundsman.model.task import UNDO
 from roundsman_testing.world.queues import REPLIES
 from roundsman_testing.world.services import FOR_EVER
 from tests.support.crash_story import (
+    ADDING,
     BESIDE,
     CHECKED,
     DIAMOND,
@@ -20,6 +21,7 @@ from tests.support.crash_story import (
     MINUTES,
     ORDER_ID,
     PAIR,
+    PICKED,
     PICKING,
     SIGNALLED,
     SLEEPY,
@@ -27,6 +29,7 @@ from tests.support.crash_story import (
     TWO_AGENTS,
     UNDOABLE,
     Story,
+    adds_legs,
     answers,
     asks,
     awaits_its_signal,
@@ -55,6 +58,7 @@ from tests.support.crash_story import (
 )
 from tests.support.machine_world import REPLY_TO, step, workflow
 
+LEGS = ("leg[one]", "leg[two]", "leg[three]")
 C, A, U, X = TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED
 
 SIDES = tuple(step(f"side_{letter}") for letter in "abc")
@@ -249,6 +253,19 @@ LONG_AND_SHARED = {
         agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
         acts=(waits, passes(1.5 * MINUTES), answers("charge")),
     ),
+    "steps that are added": Story(
+        workflow=ADDING,
+        end=C,
+        stands=("reserve", *LEGS, "charge"),
+        agents=adds_legs,
+    ),
+    "steps that are added and undone": Story(
+        workflow=ADDING,
+        end=U,
+        stands=(),
+        agents=adds_legs,
+        services=refused("charge"),
+    ),
     "a job that is polled": Story(
         workflow=SLOW,
         end=C,
@@ -330,6 +347,31 @@ PEOPLE = {
         stands=(),
         services=lambda world: world.on("ship").hangs(FOR_EVER),
         acts=(asks("ship"), lambda world: world.operator.cancel(ORDER_ID)),
+    ),
+    "a part of it is taken back": Story(
+        workflow=PICKED,
+        end=C,
+        stands=("reserve", "pick[0]"),
+        services=lambda world: world.on("pick[1]", UNDO).fails().loses_answer(),
+        acts=(runs, lambda world: world.operator.undo(ORDER_ID, "pick[1]")),
+        before_end=("started", "completed"),
+        at_end="partly_undone",
+    ),
+    "a part of it is taken back after an undo that failed": Story(
+        workflow=PICKED,
+        end=C,
+        stands=("reserve", "pick[0]"),
+        services=lambda world: world.on("pick[1]", UNDO).refuses(),
+        acts=(
+            runs,
+            lambda world: world.operator.undo(ORDER_ID, "pick[1]"),
+            runs,
+            is_up("pick[1]", UNDO),
+            lambda world: world.operator.resubmit(ORDER_ID),
+        ),
+        before_end=("started", "completed", "failed"),
+        at_end="partly_undone",
+        alerts=1,
     ),
     "cancelled before its time": Story(
         workflow=PAIR,

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.not_yet import NotYet
+from roundsman.agents.outcomes import Done
 from roundsman.agents.request import StepRequest
 from roundsman.definition.workflow import (
     Archive,
@@ -50,7 +51,7 @@ class Story:
 
     At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
     fault may leave in another state, with or without effect. `before_end` are the statuses
-    between `received` and the end's.
+    between `received` and the end's; that is `at_end`, or the usual one of its state.
     """
 
     workflow: Workflow
@@ -62,13 +63,14 @@ class Story:
     options: ProcessingOptions = WISHES
     perhaps: Sequence[str] = ()
     before_end: Sequence[str] = ("started",)
+    at_end: str | None = None
     alerts: int = 0
 
     @property
     def statuses(self) -> list[str]:
         if self.options.reply_to is None:
             return []
-        return ["received", *self.before_end, STATUSES[self.end]]
+        return ["received", *self.before_end, self.at_end or STATUSES[self.end]]
 
 
 # --- Workflows -------------------------------------------------------------------------------
@@ -113,6 +115,7 @@ forgotten = step(
     retry=TWO_SECONDS,
     compensation=replace(FENCED, key_lifetime=timedelta(days=1)),
 )
+leg = step("leg", retry=TWO_SECONDS, compensation=FENCED)
 
 LINE = workflow(reserve, charge, ship)
 PAIR = workflow(reserve, charge)
@@ -131,6 +134,7 @@ BESIDE = workflow(
     on_failure=Undo(),
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
+PICKED = workflow(held, picked, on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
 SIGNALLED = workflow(
     held, signal, step("ship", signal, retry=TWO_SECONDS, compensation=UNFENCED), on_failure=Undo()
@@ -138,6 +142,7 @@ SIGNALLED = workflow(
 SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
 FORGETFUL = workflow(held, forgotten, retain_for=timedelta(days=3))
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
+ADDING = workflow(held, paid, may_add=(leg,), on_failure=Undo())
 
 
 def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Agent]]:
@@ -153,6 +158,23 @@ def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Ag
         return (agent,)
 
     return made
+
+
+def adds_legs() -> Sequence[Agent]:
+    """The agent of ADDING: its first step adds two legs, and the first of them adds a third one."""
+    agent = Agent("worker")
+    for each in (held, paid, leg):
+        agent.compensates(each)(lambda request: None)
+    legs = (leg.named("one", input=1), leg.named("two", input=2, after=("leg[one]",)))
+    agent.performs(held)(lambda request: Done({"done": request.step}, then=legs))
+    agent.performs(paid)(lambda request: {"done": request.step})
+
+    @agent.performs(leg)
+    def go(request: StepRequest) -> Done:
+        more = (leg.named("three", input=3),) if request.step_input == 1 else ()
+        return Done({"leg": request.step_input}, then=more)
+
+    return (agent,)
 
 
 def shows_progress(request: StepRequest) -> object:

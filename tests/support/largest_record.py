@@ -98,11 +98,12 @@ def largest_task(text: Text) -> Task:
             for _ in range(MOST_OWED)
         ),
         ending=Termination(
-            TaskState.ARCHIVED,
+            TaskState.COMPLETED,
             text(LONGEST_WHY),
             names[0],
             undo=True,
             error=StepError(text(100), text(LONGEST_MESSAGE), unexpected=True),
+            part=tuple(names[:MOST_LIVE]),
         ),
         ended_at=LATE,
         expires_at=None,

@@ -89,7 +89,7 @@ def check_record(plan: Plan, task: Task) -> None:
         undoing = ProcessState.UNDOING in found and not goes_on
         assert (task.state is TaskState.UNDOING) == undoing
     if task.state is TaskState.COMPLETED:
-        assert task.ending is None
+        assert task.ending is None or task.ending.part
     if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
         assert task.ending is not None
 

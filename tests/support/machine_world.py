@@ -34,6 +34,7 @@ from roundsman.model.events import (
     Signalled,
     Start,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
@@ -345,10 +346,11 @@ class World:
     def correct(self, *changes: Change, **options: Unpack[CorrectionOptions]) -> Decision:
         return self.apply(Resubmit(self.asked(), changes=changes, **options))
 
-    def ask_undo(self) -> Decision:
+    def ask_undo(self, *steps: str) -> Decision:
         """The person sees whether the task is completed."""
         seen = self.task.version if self.task_state() is TaskState.COMPLETED else None
-        return self.apply(UndoAsked(self.asked(seen_version=seen)))
+        asked = self.asked(seen_version=seen)
+        return self.apply(UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, *, undo: bool = True) -> Decision:
         return self.apply(Cancel(self.asked(), undo=undo))

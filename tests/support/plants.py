@@ -34,10 +34,12 @@ from roundsman.engine import (
     steps,
     task_deadline,
 )
+from roundsman.engine import requests as requests_of_steps
 from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.compensation import begin_undos, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.requests import request_for
 from roundsman.engine.transitions import TaskEvent
 from roundsman.model.bulk_run import (
@@ -57,7 +59,15 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, SettledRow, StepError, StepToAdd, Task, Termination
+from roundsman.model.task import (
+    Owed,
+    SettledRow,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    Termination,
+)
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -203,6 +213,15 @@ def sleeps_that_end_at_once(patch: Patch) -> None:
                 sleeps._wake(context, step, "it is over")
 
     patch.setattr(machine, "wake", early)
+
+
+def requests_that_outlive_their_keys(patch: Patch) -> None:
+    """Let a request to undo act for as long as if its key was never forgotten."""
+
+    def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
+
+    patch.setattr(requests_of_steps, "ends_at", later)
 
 
 def results_in_alerts(patch: Patch) -> None:
@@ -489,6 +508,7 @@ PLANTS = (
     ),
     Plant(Invariant.MOVED, "a step moves without a proof", returns(routing, "_may_leave", True)),
     Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
+    Plant(Invariant.KEY_LASTS, "requests to undo outlive keys", requests_that_outlive_their_keys),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
     Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),

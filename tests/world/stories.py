@@ -69,6 +69,7 @@ STORIES = (
         (
             f"{EFFECTS}::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
             f"{EFFECTS}::test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back",
+            f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
             "tests/world/test_many_agents.py::test_a_charge_that_goes_from_agent_to_agent_whatever_happens_is_made_at_one_of_them",
             "tests/contract/test_call_notes.py::test_a_call_and_a_closing_at_once_never_both_succeed",
         ),

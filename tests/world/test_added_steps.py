@@ -1,7 +1,7 @@
 """Steps that are added as an order runs: stories with agents, failures, crashes and persons."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -25,6 +25,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep
 from roundsman_testing import Mishaps, World
 from roundsman_testing.faults import Faults
+from roundsman_testing.memory import TABLES
 from roundsman_testing.world.crashes import crash_everywhere
 
 MINUTE = timedelta(minutes=1)
@@ -131,7 +132,7 @@ def completes(world: World) -> None:
 
 
 def is_undone(world: World) -> None:
-    world.on("charge").refuses("CardDeclined", times=1)
+    world.on("charge").refuses("CardDeclined")
     world.submit(ORDER)
     world.run()
     task = world.task("ord-1")
@@ -211,6 +212,7 @@ def test_a_person_undoes_an_order_while_a_leg_is_being_booked() -> None:
 def test_an_order_that_begins_again_adds_the_same_steps_under_new_keys() -> None:
     world = world_of(Carriers())
     is_undone(world)
+    world.on("charge").is_up()
     world.operator.resubmit("ord-1", again=True)
     world.run()
     task = world.task("ord-1")
@@ -226,4 +228,81 @@ def test_an_erased_order_keeps_nothing_of_what_was_added_but_the_names() -> None
     task = world.task("ord-1")
     assert task.erased_at is not None
     assert task.added["book_leg[leg-2]"] == AddedStep("book_leg[leg-1]")
+    assert stored(world) == ["ord-1"], "the row of inputs is removed"
     world.all_is_well()
+
+
+def stored(world: World) -> list[str]:
+    """The keys in the table of tasks."""
+    return [item["TaskId"]["S"] for item in world.processes.tables.items(TABLES.tasks)]
+
+
+def test_the_inputs_of_an_ended_order_are_kept_as_long_as_its_record() -> None:
+    world = world_of(Carriers())
+    completes(world)
+    world.run(for_=timedelta(hours=23))
+    world.processes.tables.expire()
+    assert stored(world) == ["ord-1", "ord-1#added#0"]
+    world.run(for_=timedelta(hours=2))
+    world.processes.tables.expire()
+    assert stored(world) == []
+
+
+def test_an_order_that_is_not_retained_leaves_no_inputs() -> None:
+    carriers = Carriers()
+    agents = [carriers.agent(), payment()]
+    world = World(replace(trip, retain_for=timedelta()), agents=agents)
+    world.submit(ORDER)
+    world.run()
+    assert carriers.asked == [1, 2, 3]
+    assert stored(world) == []
+
+
+def restored(world: World, *, until: str) -> list[str]:
+    """Run the order to its end, and restore the tables of when a step was sent.
+
+    Returns what had an effect before the restore.
+    """
+    world.submit(ORDER)
+    tasks = world.processes.watch.tasks
+    world.run(until=lambda: "ord-1" in tasks and tasks["ord-1"].step(until).under_way)
+    backup = world.backup()
+    world.run(for_=timedelta(minutes=5))
+    assert stored(world) == ["ord-1", "ord-1#added#0"]
+    before = world.standing("ord-1")
+    world.restore(backup)
+    return before
+
+
+def test_what_was_added_since_a_restored_instant_is_added_again_and_done_once() -> None:
+    world = world_of(Carriers())
+    before = restored(world, until="search")
+    assert stored(world) == ["ord-1"], "nothing was added then"
+    world.run(for_=timedelta(hours=1))
+    task = world.task("ord-1")
+    assert task.state is TaskState.COMPLETED
+    assert [*task.added] == [*LEGS, "notify[receipt]"]
+    assert world.standing("ord-1") == before
+    assert set(world.services.ledger.count.values()) == {1}
+
+
+def test_what_was_added_before_a_restored_instant_is_known_with_its_input_and_undone() -> None:
+    world = world_of(Carriers())
+    before = restored(world, until="book_leg[leg-3]")
+    assert stored(world) == ["ord-1", "ord-1#added#0"]
+    assert before == ["search", *LEGS, "charge", "notify[receipt]"]
+    world.operator.undo("ord-1")
+    world.run(for_=timedelta(minutes=30))
+    task = world.task("ord-1")
+    assert task.state is TaskState.UNDONE
+    assert world.standing("ord-1") == ["notify[receipt]"], "which has no compensation"
+
+
+def test_a_step_that_was_added_since_a_restored_instant_is_unknown_to_an_undo() -> None:
+    """A person who undoes a restored order before it has gone on must know that."""
+    world = world_of(Carriers())
+    restored(world, until="search")
+    world.operator.undo("ord-1")
+    world.run(for_=timedelta(minutes=30))
+    assert world.task("ord-1").state is TaskState.UNDONE
+    assert world.standing("ord-1") == [*LEGS, "notify[receipt]"]

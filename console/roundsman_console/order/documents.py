@@ -45,6 +45,8 @@ class EndingDocument(TypedDict):
     """The step that failed; null if the task failed as a whole."""
     undo: bool
     """Whether the steps are undone."""
+    part: list[str]
+    """The steps that were taken back from a completed task; empty if it was not, or as a whole."""
 
 
 class OwedDocument(TypedDict):

@@ -15,7 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
 from roundsman.model.situations import WithoutAgent
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, StepRecord, Task
 
 TimeKind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
@@ -100,9 +100,8 @@ def open_times(task: Task, history: Iterable[HistoryRow], at: int) -> list[StepT
             since, why = row.at, row.reason
         if row.kind != "refused":
             last = row.at
-    end: TimeEnd = (
-        "goes on" if task.ended_at is None else "done" if task.ending is None else "failed"
-    )
+    done = task.state is TaskState.COMPLETED
+    end: TimeEnd = "goes on" if task.ended_at is None else "done" if done else "failed"
     until = at if task.ended_at is None else task.ended_at
     found.append(StepTime(kind="attempt", since=since, until=max(until, since), end=end, why=why))
     return found
@@ -174,7 +173,7 @@ class _Walk:
 
     def over_command(self, row: HistoryRow) -> None:
         """Go over a row about the whole order."""
-        if row.kind in ("resubmit", "run", "undo", "cancel"):
+        if row.kind in ("resubmit", "run", "undo", "undo-part", "cancel"):
             self._end_wait(row.at)
         if row.kind in ("resubmit", "run"):
             self._restart(row.at)

@@ -93,13 +93,10 @@ def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
 
 
 def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
-    """Return the steps that have no compensation and whose effects may stand.
-
-    Empty unless the task ends in undo.
-    """
-    if plan is None or task.ending is None or not task.ending.undo:
+    """Return the steps that were to be undone, have no compensation, and may stand."""
+    if plan is None or task.ending is None:
         return []
-    return without_compensation(plan, task.steps)
+    return [*filter(task.ending.undoes, without_compensation(plan, task.steps))]
 
 
 def task_summary(task: Task) -> TaskSummaryDocument:
@@ -127,6 +124,7 @@ def _ending(task: Task) -> EndingDocument | None:
         "why": task.ending.why,
         "step": task.ending.step,
         "undo": task.ending.undo,
+        "part": list(task.ending.part),
     }
 
 

@@ -80,6 +80,17 @@ def read_instant(text: str) -> int:
     return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
+def read_steps(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of steps in texts such as `a,b`, each once.
+
+    Raises InvalidArgument if a text has an empty name: it must not stand for no choice of steps.
+    """
+    names = [name.strip() for text in texts for name in text.split(",")]
+    if not all(names):
+        raise InvalidArgument("A name of a step is empty. Write them so: reserve,charge.")
+    return tuple(dict.fromkeys(names))
+
+
 def read_result(text: str | None, option: str = "--result") -> Json:
     """Parse the value of `option`: JSON, or `@` and the name of a file that contains JSON.
 

@@ -5,6 +5,7 @@ claimed, parked, skipped or failed in the record.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.restored import VERSIONS_SKIPPED
@@ -21,6 +22,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.situations import WithoutAgent
@@ -28,6 +30,9 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
 from roundsman_testing.invariants.rules import Broken, Invariant, signal_ids
+
+End: TypeAlias = tuple[TaskState, bool, tuple[str, ...]]
+"""In which state a task is to end, whether after an undo, and of which part; empty for all."""
 
 KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Signalled, Erase)
 """The commands after which a task that is ending ends as before."""
@@ -79,9 +84,13 @@ class Commands:
         why = ""
         match event:
             case Cancel():
-                why = _not_ending(after, (TaskState.CANCELLED, event.undo))
+                why = _not_ending(after, (TaskState.CANCELLED, event.undo, ()))
             case UndoAsked():
-                why = _not_ending(after, (TaskState.UNDONE, True))
+                why = _not_ending(after, (TaskState.UNDONE, True, ()))
+            case UndoPart():
+                earlier = () if before.ending is None else before.ending.part
+                part = tuple(dict.fromkeys((*earlier, *event.steps)))
+                why = _not_ending(after, (TaskState.COMPLETED, True, part))
             case Resubmit():
                 why = next(_not_again(before, after, event, now - self._apart), "")
             case Resolve():
@@ -101,12 +110,13 @@ class Commands:
         return why
 
 
-def _ends(task: Task) -> tuple[TaskState, bool] | None:
-    """In which state the task is to end, and whether after an undo; None if it goes on."""
-    return None if task.ending is None else (task.ending.how, task.ending.undo)
+def _ends(task: Task) -> End | None:
+    """How the task is to end; None if it goes on."""
+    ending = task.ending
+    return None if ending is None else (ending.how, ending.undo, ending.part)
 
 
-def _not_ending(after: Task, wanted: tuple[TaskState, bool]) -> str:
+def _not_ending(after: Task, wanted: End) -> str:
     if _ends(after) != wanted:
         return f"the task is to end by {_ends(after)}, not by {wanted}"
     failed = wanted[1] and any(map(_undo_has_failed, after.steps.values()))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import STATUSES
+from roundsman.engine.decision import end_status
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -42,7 +42,11 @@ OF_RECORDS = {
     )
 }
 """The checks of `roundsman audit` that hold of each record at the moment when it is written."""
-OF_RECORDS_AND_PLANS = {**OF_RECORDS, Invariant.READY: CHECKS[Invariant.READY]}
+OF_RECORDS_AND_PLANS = {
+    **OF_RECORDS,
+    Invariant.READY: CHECKS[Invariant.READY],
+    Invariant.TAKEN_BACK: CHECKS[Invariant.TAKEN_BACK],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +242,7 @@ def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iter
         return
     if task.state is TaskState.ARCHIVED and task.failure not in groups:
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
-    if task.reply_to is not None and STATUSES[task.state] not in sent:
+    if task.reply_to is not None and end_status(task) not in sent:
         yield Broken(
             Invariant.REPORTED, task.task_id, f"{task.state}, but only {sorted(sent)} was sent"
         )

@@ -16,6 +16,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -106,15 +107,16 @@ class Operator:
             ),
         )
 
-    def undo(self, order_id: str, *, seen: int | None = None) -> None:
-        """Undo every step that may have had an effect.
+    def undo(self, order_id: str, *steps: str, seen: int | None = None) -> None:
+        """Undo every step that may have had an effect, or these steps of a completed order.
 
         A completed order is taken back as the operator sees it, in its current version.
         """
         task = self._task(order_id)
         if seen is None and task.state is TaskState.COMPLETED:
             seen = task.version
-        self.ask(order_id, UndoAsked(self.asked(seen=seen)))
+        asked = self.asked(seen=seen)
+        self.ask(order_id, UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, order_id: str, *, undo: bool = True, seen: int | None = None) -> None:
         """Cancel the task; with `undo`, after undoing every step that may have had an effect."""

@@ -13,7 +13,12 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
-from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
+from roundsman.model.record_limits import (
+    ADDED_LIMIT,
+    LARGEST_STEP_INPUT,
+    MOST_RECORDS,
+    MOST_USED_ROUNDS,
+)
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepToAdd, idempotency_key
 from tests.support.fan_out_stories import FENCED, lines, pick
@@ -413,6 +418,25 @@ def test_a_task_that_begins_again_forgets_what_was_added_and_uses_no_key_again()
     world.adds("find", leg("a"))
     key = idempotency_key("ord-1", "leg[a]", "perform", world.record("leg[a]"))
     assert key == "ord-1/leg[a]/perform/2"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_task_with_too_many_used_keys_of_former_steps_does_not_begin_again(fits: bool) -> None:
+    world = trip()
+    world.adds("find", leg("a"))
+    world.succeeds("alone")
+    world.ask_undo()
+    for name in ("leg[a]", "leg[a]", "find"):
+        world.succeeds(name)
+    former = MOST_USED_ROUNDS - 1 if fits else MOST_USED_ROUNDS
+    used = {f"leg[n{number}]": 1 for number in range(former)}
+    world.task = replace(world.task, used_rounds=used)
+    if fits:
+        world.resubmit(again=True)
+        assert len(world.task.used_rounds) == MOST_USED_ROUNDS
+        return
+    with pytest.raises(Refused, match=r"^201 steps that were added .* but 200 fit in one task"):
+        world.resubmit(again=True)
 
 
 # --- corrections, and other plans ----------------------------------------------------------------

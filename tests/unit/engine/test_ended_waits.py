@@ -8,7 +8,7 @@ from roundsman.definition.workflow import Archive, Undo
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome, SendRequest
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import LATE_ANSWER, PERFORM, UNDO, StepError
+from roundsman.model.task import LATE_ANSWER, PERFORM, UNDO, Effect, StepError, StepToAdd
 from tests.support.ended_wait_stories import (
     BANK,
     FENCED,
@@ -163,6 +163,14 @@ def test_a_yes_whose_result_is_too_large_stands_and_is_not_stored() -> None:
     world = archived()
     world.reply("a", Outcome.SUCCEEDED, lock="nobody", result="x" * 500_000, callback=True)
     assert (world.state("a"), world.record("a").result) == (ProcessState.ERROR, None)
+
+
+def test_a_yes_that_adds_a_step_which_cannot_be_added_stands_and_is_not_stored() -> None:
+    world = archived()
+    then = (StepToAdd("other[a]"),)
+    world.reply("a", Outcome.SUCCEEDED, lock="nobody", result="yes", callback=True, then=then)
+    assert (world.state("a"), world.record("a").result) == (ProcessState.ERROR, None)
+    assert (world.record("a").effect, world.task.added) == (Effect.STANDS, {})
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])

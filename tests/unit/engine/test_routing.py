@@ -186,6 +186,15 @@ def test_the_last_attempt_that_had_no_effect_proves_it_of_the_step() -> None:
     assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
 
 
+def test_a_step_that_waits_after_its_last_attempt_without_an_effect_has_had_none() -> None:
+    wait = Wait(timedelta(minutes=10), times=1, then=Undo())
+    world = World(plan(step("a", retry=Retry(max_attempts=1)), on_failure=wait))
+    world.start()
+    assert "waits" in fails_without_effect(world)
+    assert world.state("a") is ProcessState.PENDING
+    assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
+
+
 def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:
     world = routed(attempts=3, fenced=False)
     world.hold("first", 3_600).gives_back("a", called=True)

@@ -11,9 +11,10 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
-from roundsman.model.events import UndoAsked
+from roundsman.model.events import Outcome, UndoAsked
 from roundsman.model.instants import DAY, SECOND
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
@@ -215,6 +216,14 @@ def test_the_lifetime_counts_from_the_first_request_and_not_from_the_last() -> N
     assert requests_in(world.start()) == []
 
 
+def test_a_step_is_performed_again_although_the_lifetime_of_its_key_is_over() -> None:
+    a = step("a", compensation=EXPIRES, retry=Retry(max_attempts=5))
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.fails("a", retry_after=3 * 3_600_000)
+    assert requests_in(world.wait(3 * 3_600).start()) == ["a"]
+
+
 def test_a_fresh_key_has_a_lifetime_of_its_own() -> None:
     world = completed(compensation=EXPIRES)
     world.ask_undo()
@@ -256,6 +265,32 @@ def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
     assert world.record("a").agent == "second"
     world.wait(60).ask_undo()
     assert requests_in(world.start()) == ["a"]
+
+
+def test_the_key_at_an_agent_that_a_step_goes_on_at_counts_from_its_first_request_there() -> None:
+    a = step("a", agents=TWO, compensation=EXPIRES, retry=Retry(max_attempts=3))
+    world = World(plan(a, complete_within=A_DAY))
+    world.start()
+    error = StepError("TransientError", "POST answered 503")
+    world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE)
+    world.wait(60).start()
+    assert world.record("a").agent == "second"
+    assert world.record("a").key_until == world.now + 2 * 3_600_000
+
+
+def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_key() -> None:
+    """What happened at the first agent was undone before the second one was asked."""
+    a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.is_refused("a")
+    world.succeeds("a")  # its undo at the first agent
+    world.succeeds("a")
+    world.wait(LAST).ask_undo()
+    assert requests_in(world.start()) == ["a"]
+    assert world.record("a").agent == "second"
+    assert requests_in(world.wait(20).succeeds("a")) == ["a"]
+    assert world.record("a").agent is None, "the first one"
 
 
 def test_an_attempt_that_is_due_after_the_lifetime_is_not_made() -> None:

@@ -44,6 +44,7 @@ from roundsman.model.events import (
     Signalled,
     Start,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
@@ -336,6 +337,7 @@ def events(world: World) -> dict[TaskEvent, Event]:
         TaskEvent.INSPECT: Inspect(),
         TaskEvent.RESUBMIT: Resubmit(world.asked()),
         TaskEvent.UNDO_ASKED: UndoAsked(world.asked()),
+        TaskEvent.UNDO_PART: UndoPart(world.asked(), ("a",)),
         TaskEvent.CANCEL: Cancel(world.asked()),
         TaskEvent.RESOLVE: Resolve(world.asked(), "a", did=True),
         TaskEvent.EXTEND: Extend(world.asked(), 60),

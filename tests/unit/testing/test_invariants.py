@@ -16,7 +16,7 @@ from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Task
+from roundsman.model.task import Task, Termination
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Scheduler
@@ -159,6 +159,15 @@ def completes_at_once(patch: Patch, _: World) -> None:
     stores(patch, lambda task: replace(task, state=TaskState.COMPLETED, ended_at=task.created_at))
 
 
+def says_that_a_part_was_taken_back(patch: Patch, _: World) -> None:
+    part = Termination(TaskState.COMPLETED, "", undo=True, part=("reserve",))
+
+    def partly(task: Task) -> Task:
+        return replace(task, ending=part) if task.state is TaskState.COMPLETED else task
+
+    stores(patch, partly)
+
+
 def alerts_nobody(patch: Patch, world: World) -> None:
     def nothing(self: WorldOutbox, alert: Alert) -> None: ...
 
@@ -225,6 +234,7 @@ BREAK = {
     Invariant.KNOWN: takes_silence_for_a_no,
     Invariant.UNDONE: knows_no_fence,
     Invariant.COMPLETED: completes_at_once,
+    Invariant.TAKEN_BACK: says_that_a_part_was_taken_back,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
     Invariant.REPORTED: sends_no_status,

@@ -22,6 +22,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.senders import LONGEST_SENDER
@@ -58,6 +59,7 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
         not_done=st.lists(texts, max_size=3).map(tuple),
     ),
     st.builds(UndoAsked, asked),
+    st.builds(UndoPart, asked, st.lists(texts, min_size=1, max_size=3).map(tuple)),
     st.builds(Cancel, asked, undo=st.booleans()),
     st.builds(Resolve, asked, texts, did=st.just(value=True), result=contents),
     st.builds(Resolve, asked, texts, did=st.just(value=False)),
@@ -113,6 +115,7 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
         },
     ),
     (UndoAsked(ASKED), "undo", {}),
+    (UndoPart(ASKED, ("a", "pick[3]")), "undo-part", {"steps": ["a", "pick[3]"]}),
     (Cancel(ASKED, undo=False), "cancel", {"undo": False}),
     (
         Resolve(ASKED, "a", did=True, result={"id": 1}),
@@ -181,6 +184,11 @@ def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: Ope
     assert read_command(json.dumps(found)).event == event
 
 
+def test_an_undo_of_a_part_names_steps() -> None:
+    assert problems_of(message("undo-part")) == {"steps"}
+    assert problems_of(message("undo-part", steps=[])) == {"steps"}
+
+
 def test_a_move_names_a_plan() -> None:
     assert problems_of(message("move")) == {"plan"}
     assert problems_of(message("move", plan="newest")) == {"plan"}
@@ -191,6 +199,7 @@ def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> No
     found = message(
         kind, step="a", outcome="did", seconds=1, restoredTo=1, plan="0a" * 32, name="paid"
     )
+    found["steps"] = ["a"]
     assert problems_of(found) == set()
     for name in ("commandId", "by"):
         missing = {key: value for key, value in found.items() if key != name}

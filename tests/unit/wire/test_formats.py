@@ -26,6 +26,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.task import Effect, Owed, StepError, StepToAdd
@@ -161,6 +162,9 @@ MESSAGES = {
         commanded,
     ),
     "undo": Format(command_of("ord-1", UndoAsked(ASKED_FULLY)).body(), commanded),
+    "undo of a part": Format(
+        command_of("ord-1", UndoPart(ASKED, ("a", "pick[3]"))).body(), commanded
+    ),
     "cancel": Format(command_of("ord-1", Cancel(ASKED)).body(), commanded),
     "cancel without undo": Format(command_of("ord-1", Cancel(ASKED, undo=False)).body(), commanded),
     "resolve did": Format(
@@ -195,6 +199,7 @@ WITH_FAULTS = [
     "reply progress",
     "start",
     "resubmit with every field",
+    "undo of a part",
     "cancel",
     "resolve did",
     "resolve did not",

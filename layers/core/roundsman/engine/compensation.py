@@ -60,7 +60,7 @@ def end_waits(context: DecisionContext) -> None:
 
 
 def begin_undos(context: DecisionContext) -> None:
-    """Begin each undo whose successors are finished, if the task ends in undo."""
+    """Begin each undo whose successors are finished, if the task, or a part of it, is undone."""
     ending = context.decision.ending
     if ending is None or not ending.undo:
         return
@@ -71,6 +71,7 @@ def begin_undos(context: DecisionContext) -> None:
         record = context.decision.step(step.name)
         if (
             step.compensation is not None
+            and ending.undoes(step.name)
             and record.process_state in TO_UNDO
             and record.started_at is not None
             and _successors_finished(context, step)

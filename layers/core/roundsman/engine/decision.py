@@ -87,6 +87,15 @@ STATUSES = {
 }
 """The status that an application is sent for each end state."""
 
+PARTLY_UNDONE = "partly_undone"
+"""The status of a task that is Completed again, after a part of it was taken back."""
+
+
+def end_status(task: Task) -> str:
+    """The status that an application is sent for the end of the task, which has ended."""
+    partly = task.state is TaskState.COMPLETED and task.ending is not None
+    return PARTLY_UNDONE if partly else STATUSES[task.state]
+
 
 class StepChanges(TypedDict, total=False):
     """What outlives a situation and may change with it; the operation follows from the table."""
@@ -564,8 +573,9 @@ class DecisionBuilder:
             return True
         if plan and any(self.goes_on_after_undo(record) for record in self._undoing()):
             return True
-        undo = self.ending is not None and self.ending.undo
-        return undo and plan is not None and bool(left_to_undo(plan, self.steps))
+        if plan is None or self.ending is None:
+            return False
+        return any(map(self.ending.undoes, left_to_undo(plan, self.steps)))
 
     def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
         """The end state of the task.
@@ -581,18 +591,19 @@ class DecisionBuilder:
         return ending.how
 
     def _add_uncompensated_to_reason(self, plan: Plan | None, state: TaskState) -> None:
-        """Add to an undone task's reason the steps whose effects may stand."""
-        if plan is None or self.ending is None or not self.ending.undo:
+        """Add to the reason of an undone task, or part, the steps whose effects may stand."""
+        ending = self.ending
+        if plan is None or ending is None or not ending.undo:
             return
-        if state not in (TaskState.UNDONE, TaskState.CANCELLED) or state is self.before.state:
+        if state is TaskState.ARCHIVED or state not in END_STATES or state is self.before.state:
             return
-        why = self.ending.why
-        if stays := without_compensation(plan, self.steps):
+        why = ending.why
+        if stays := [*filter(ending.undoes, without_compensation(plan, self.steps))]:
             why = f"{why}; without compensation: {', '.join(stays)}"
         if unknown := with_unknown_items(plan, self.steps):
             why = f"{why}; not undone, since their items before the restore are not known: "
             why += ", ".join(unknown)
-        self.ending = replace(self.ending, why=why)
+        self.ending = replace(ending, why=why)
 
     def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.
@@ -616,8 +627,8 @@ class DecisionBuilder:
         if self.task.reply_to:
             if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))
-            if ends in STATUSES:
-                found.append(owed("status", STATUSES[ends], why))
+            if ends in END_STATES:
+                found.append(owed("status", end_status(task), why))
         return tuple(found)
 
 

@@ -5,6 +5,7 @@ sentence for the operator. A command overrides the plan: an operator's ending re
 failure, and a resolved step has the outcome that the operator states.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
@@ -13,7 +14,7 @@ from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
-from roundsman.engine.effects import left_to_undo, may_have_taken_effect
+from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
     SHOWN,
@@ -40,6 +41,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman.model.record_limits import MOST_USED_ROUNDS
@@ -59,6 +61,9 @@ from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
 for 14 days at most."""
+
+MOST_NAMED = 10
+"""How many steps a sentence names."""
 
 NEW_KEY_FOLLOWS = "after its undo, the step begins under a new key"
 
@@ -80,6 +85,9 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoAsked():
             _check_can_be_taken_back(context, asked)
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
+        case UndoPart():
+            _check_can_be_taken_back(context, asked)
+            _end(context, _part_undone(context, event))
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
@@ -141,6 +149,50 @@ def _check_can_be_taken_back(context: DecisionContext, asked: CommandSource) -> 
         raise Refused("the task is completed, and no step that was performed has a compensation")
 
 
+def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
+    """The ending of a completed task of which these steps are undone.
+
+    Its part also has the steps that were undone before. Raises Refused if the steps are not a part
+    that can be taken back.
+    """
+    decision, plan = context.decision, context.plan
+    if not event.steps:
+        raise Refused("no step is named: name those that are undone, or undo the whole task")
+    named = tuple(dict.fromkeys(event.steps))
+    for name in named:
+        _check_stands(context, name)
+        follows = not plan.before(name).isdisjoint(named)
+        if plan.steps[name].compensation is None and not follows:
+            raise Refused(
+                f"{name} has no compensation: it can only be named because it comes after another "
+                "step that is named, and its effect stands then"
+            )
+    if depends := depend_on(plan, decision.steps, named):
+        raise Refused(
+            f"{_few(depends)} took effect after a step that is named, and may depend on it: name "
+            f"{'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
+        )
+    earlier = () if decision.ending is None else decision.ending.part
+    why = f"undo of {', '.join(named)} requested by {event.asked.words}"
+    return Termination(TaskState.COMPLETED, why, undo=True, part=(*earlier, *named))
+
+
+def _check_stands(context: DecisionContext, name: str) -> None:
+    """Raise Refused unless this is a step of the completed task that took effect and stands."""
+    step = _step(context, name)
+    state = context.decision.step(name).process_state
+    if state is not ProcessState.PROCESSED:
+        raise Refused(f"{name} is {state}: there is nothing to undo")
+    if step.sleeps:
+        raise Refused(f"{name} is a sleep: there is nothing to undo")
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names for a sentence: `ship, bill and 3 more`."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
 def _check_is_not_undone(context: DecisionContext, event: Cancel) -> None:
     """Raise Refused if the command would leave a task as it is that is being undone."""
     ending = context.decision.ending
@@ -172,6 +224,8 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
         _check_begin_anew(context, event)
     plan = None if event.plan == context.decision.task.plan else event.plan
     if plan is not None:
+        if context.decision.ending is not None and context.decision.ending.part:
+            raise Refused("a part of it is being undone, as its own plan says: name no plan")
         if event.steps:
             raise Refused("under another plan every failed step is attempted: do not name steps")
         before, context = context, move_to_plan(context, plan, anew=anew)
@@ -313,8 +367,7 @@ def _begin_anew(context: DecisionContext) -> None:
     """Begin every step of the task again under new keys: a remote service refuses a used key."""
     _go_on(context)
     for name in list(context.decision.steps):
-        if name not in context.decision.task.added:
-            context.decision.begin_anew(name)
+        context.decision.begin_anew(name)
     forget_added_steps(context)
     removed = len(context.decision.task.used_rounds)
     if removed > MOST_USED_ROUNDS:

@@ -239,6 +239,7 @@ class TaskEvent(StrEnum):
     INSPECT = "Inspect"
     RESUBMIT = "Resubmit"
     UNDO_ASKED = "UndoAsked"
+    UNDO_PART = "UndoPart"
     CANCEL = "Cancel"
     RESOLVE = "Resolve"
     EXTEND = "Extend"
@@ -308,7 +309,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
     # Archived: nothing is undone without the plan. Active: another branch still performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
-    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, *_UNDO_ENDS),
+    # Completed: a part of it was to be undone.
+    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
     (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
     **{
         (state, event): Stay(why)
@@ -341,6 +343,14 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.COMPLETED, TaskEvent.UNDO_PART): _to(T.UNDOING),
+    **{
+        (state, TaskEvent.UNDO_PART): Refusal(
+            f"only of a completed task can a part be undone, and the task is {state.lower()}"
+        )
+        for state in T
+        if state is not T.COMPLETED
+    },
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
@@ -359,7 +369,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, *_ENDS, T.CANCELLED),
-    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
     (T.ARCHIVED, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),

@@ -163,6 +163,19 @@ class UndoAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoPart:
+    """Compensate some steps of a completed task; the others stand.
+
+    It has a kind of its own among the commands: code that does not know it rejects it, and does not
+    undo the whole task.
+    """
+
+    asked: CommandSource
+    steps: tuple[str, ...]
+    """The steps that are undone, at least one, by record name (`pick[2]`, `leg[a]`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """Stop the task."""
 
@@ -243,13 +256,23 @@ class Signalled:
 
 
 ChangeAsked: TypeAlias = (
-    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile | Signalled
+    Resubmit
+    | UndoAsked
+    | UndoPart
+    | Cancel
+    | Resolve
+    | Extend
+    | RunNow
+    | Move
+    | Reconcile
+    | Signalled
 )
 """A command that changes how its task goes on."""
 OperatorEvent: TypeAlias = ChangeAsked | Erase
 CommandKind: TypeAlias = Literal[
     "resubmit",
     "undo",
+    "undo-part",
     "cancel",
     "resolve",
     "extend",
@@ -262,6 +285,7 @@ CommandKind: TypeAlias = Literal[
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
     UndoAsked: "undo",
+    UndoPart: "undo-part",
     Cancel: "cancel",
     Resolve: "resolve",
     Extend: "extend",
@@ -271,7 +295,8 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Signalled: "signal",
     Erase: "erase",
 }
-"""The name of each command in messages, in the history and on the command line."""
+"""The name of each command in messages, in the history and on the command line, on which
+`undo-part` is `undo --steps`."""
 
 Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 

@@ -429,9 +429,22 @@ class Termination:
     step: str | None = None
     """The step that failed; None if the task failed as a whole or no step failed."""
     undo: bool = False
-    """First compensate every step that may have had an effect."""
+    """First compensate every step that may have had an effect, or those of `part`."""
     error: StepError | None = None
     """The error that ended the task; None if a person ended it."""
+    part: tuple[str, ...] = ()
+    """The steps that were taken back from a completed task, by record name; it ends Completed
+    again, since the others stand. Empty for a task that ends in another state."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless just a task that ends Completed has a part that is undone."""
+        is_part = self.how is TaskState.COMPLETED
+        if bool(self.part) is not is_part or (is_part and not self.undo):
+            raise ValueError("a part is undone of a task that ends Completed, and of no other")
+
+    def undoes(self, step: str) -> bool:
+        """Whether the step is undone before the task ends, if it may have had an effect."""
+        return self.undo and (not self.part or step in self.part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -470,7 +483,8 @@ class Task:
     owed: tuple[Owed, ...] = ()
     """The statuses and alerts that are not known to be sent."""
     ending: Termination | None = None
-    """How the task ends; None while it goes on."""
+    """How the task ends; None while it goes on, and once it is completed, unless a part of it was
+    taken back."""
     ended_at: int | None = None
     """When the task ended; None while it is open."""
     expires_at: int | None = None

@@ -24,6 +24,7 @@ from roundsman.model.events import (
     RunNow,
     Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.json import Json
@@ -137,6 +138,13 @@ def _read_hash(fields: Fields, name: str) -> str:
     return _read_plan_hash(fields, name) or ""
 
 
+def _read_part(fields: Fields, name: str) -> tuple[str, ...]:
+    steps = fields.texts(name)
+    if not steps:
+        fields.problem(name, "must name at least one step")
+    return steps
+
+
 def _read_input(fields: Fields, name: str) -> Correction:
     try:
         return read_changes(fields.optional(name) or [])
@@ -173,6 +181,9 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("notDone", "not_done", TEXTS, ()),
     ),
     "undo": FieldTable(UndoAsked),
+    "undo-part": FieldTable(
+        UndoPart, Field("steps", "steps", Kind("list of texts", _read_part, list))
+    ),
     "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),
     "resolve": FieldTable(
         Resolve,

@@ -147,7 +147,20 @@ TASKS = st.builds(
         st.builds(Owed, TEXTS, TEXTS, st.integers(0, 10**6), INSTANTS, TEXTS), max_size=2
     ).map(tuple),
     ending=st.none()
-    | st.builds(Termination, st.sampled_from(TaskState), TEXTS, maybe(TEXTS), undo=st.booleans()),
+    | st.builds(
+        Termination,
+        st.sampled_from([one for one in TaskState if one is not TaskState.COMPLETED]),
+        TEXTS,
+        maybe(TEXTS),
+        undo=st.booleans(),
+    )
+    | st.builds(
+        Termination,
+        st.just(TaskState.COMPLETED),
+        TEXTS,
+        undo=st.just(value=True),
+        part=st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
+    ),
     ended_at=maybe_at(),
     expires_at=st.none() | st.integers(0, 10**11).map(lambda seconds: seconds * 1_000),
     priority=st.sampled_from(["normal", "urgent"]),

@@ -180,6 +180,11 @@ TASK_WITH_SIGNALS = replace(
     ),
 )
 TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
+PARTLY_UNDONE_TASK = replace(
+    born(),
+    state=TaskState.COMPLETED,
+    ending=Termination(TaskState.COMPLETED, "why", undo=True, part=("a", "pick[3]")),
+)
 GROUP = Group(
     id="f-1a2b3c4d",
     workflow="story",
@@ -339,6 +344,7 @@ RECORDS = {
     "task": Format(plain_task_item(TASK), task_again),
     "new task": Format(task_item(born()), task_again),
     "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
+    "partly undone task": Format(task_item(PARTLY_UNDONE_TASK), task_again),
     "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
     "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
@@ -363,6 +369,7 @@ RECORDS = {
 WITH_FAULTS = [
     "task",
     "task with added steps",
+    "partly undone task",
     "erased task",
     "order",
     "erased order",

