@@ -317,6 +317,15 @@ def test_a_signal_is_refused_if_the_record_has_no_room_for_it() -> None:
     assert len(world.task.signals) == 1
 
 
+def test_the_corrections_of_the_input_count_with_the_data_of_signals() -> None:
+    world = nearly_full(1_024)
+    world.task = replace(world.task, corrections=((Change(("note",), "x" * 500),),))
+    with pytest.raises(Refused, match="results and signals would have"):
+        world.signal("paid", "x" * (1_024 - 2))
+    world.signal("paid", "x" * 400)
+    assert len(world.task.signals) == 1
+
+
 def test_the_unread_data_of_others_counts_too() -> None:
     other = replace(paid, name="other")
     world = story(first, paid, other)
