@@ -148,6 +148,13 @@ def test_the_schema_of_an_operators_command_allows_only_this_command(
     assert other["properties"]["command"] == {"const": "cancel"}
 
 
+def test_the_schema_of_undo_allows_the_undo_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = schema(monkeypatch, Either, "undo")
+    assert isinstance(found, dict)
+    _, other = found["oneOf"]
+    assert other["properties"]["command"] == {"enum": ["undo", "undo-part"]}
+
+
 class SetDocument(TypedDict):
     """A document with a type that JSON does not have."""
 
