@@ -401,6 +401,15 @@ def test_a_resubmitted_step_that_had_no_signal_waits_its_whole_time_again() -> N
     assert (world.record("paid").result, world.record("paid").error) == (7, None)
 
 
+def test_a_signal_that_comes_before_a_resubmitted_step_begins_ends_it_without_an_error() -> None:
+    world = waiting()
+    world.wait(3 * A_DAY).inspect()
+    world.resubmit()
+    world.signal("paid", 7)
+    world.start()
+    assert (world.record("paid").result, world.record("paid").error) == (7, None)
+
+
 def test_a_step_that_waited_while_its_task_failed_waits_its_whole_time_again() -> None:
     world = waiting(first, paid, step("c"))
     world.is_refused("c")
