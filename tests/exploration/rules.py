@@ -13,8 +13,8 @@ from roundsman.engine.decision import SKEW, STATUSES
 from roundsman.engine.due import Lane, start_interval
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of
+from roundsman_console.audit.stored_order import StandingEffect
 from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
-from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 from tests.support.steps import stored_step
@@ -56,7 +56,7 @@ class Rules:
     def _stored(self, task: Task, state: State) -> Iterator[str]:
         for broken in of_record(task, T0, slack=self._slack):
             yield broken.invariant.value
-        effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
+        effects = [StandingEffect(step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
         plan = self._plan.expanded(task.fan_outs)
