@@ -15,6 +15,8 @@ from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman_console.project.create import create
+from roundsman_console.prove.faults import FAULTS
+from roundsman_console.prove.project import write_project
 from roundsman_console.template import Template
 from tests.console.deployer_rights import DEPLOYMENT, RIGHTS, Right, merged, rights_of
 from tests.console.verbs import VERBS, split_verb
@@ -129,31 +131,60 @@ def test_the_template_of_the_deployer_is_clean(shop: Path) -> None:
     assert [str(one) for one in found if not one.rule.id.startswith("I")] == []
 
 
-def filled(value: object) -> str:
+def filled(value: object, values: Mapping[str, str] | None = None) -> str:
     """A resource or a value of a condition, with the values of the parameters."""
     text = value["Fn::Sub"] if isinstance(value, dict) else value
-    return re.sub(r"\$\{([^}]+)\}", lambda found: PSEUDO[found[1]], str(text))
+    given = {**PSEUDO, "Stack": "prove"} if values is PROVES else PSEUDO
+    return re.sub(r"\$\{([^}]+)\}", lambda found: given[found[1]], str(text))
+
+
+PROVES = {**VALUES, "stack": "prove-1a2b3c"}
+_LOGS = "arn:{partition}:logs:{region}:{account}:log-group:/aws/lambda/{stack}/stock:*"
+_UPLOADS = "arn:{partition}:s3:::aws-sam-cli-managed-default-x"
+PROOF = (
+    Right(_LOGS, ("logs:FilterLogEvents",)),
+    Right(
+        "arn:{partition}:sqs:{region}:{account}:{stack}-SubmissionQueue",
+        ("sqs:SendMessage", "sqs:GetQueueAttributes"),
+    ),
+    Right(
+        "arn:{partition}:dynamodb:{region}:{account}:table/{stack}-Ledger-1ABC",
+        ("dynamodb:Scan", "dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteTable"),
+    ),
+    Right(
+        "arn:{partition}:cloudformation:{region}:{account}:stack/{stack}/1-2-3",
+        ("cloudformation:CancelUpdateStack", "cloudformation:TagResource"),
+    ),
+    Right(_UPLOADS, ("s3:ListBucketVersions",)),
+    Right(_UPLOADS + "/{stack}/0a1b", ("s3:DeleteObjectVersion",)),
+    Right("*", ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")),
+    Right("*", ("lambda:ListEventSourceMappings", "cloudformation:DescribeStacks")),
+)
+"""What `roundsman prove` calls beside a deployment and its faults."""
 
 
 def items(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def statements(deployer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The statements of the policies of the deployer."""
+def statements(deployer: Mapping[str, Any], *, proves: bool = False) -> Iterator[Mapping[str, Any]]:
+    """The statements of the policies of the deployer, or of the one that makes proofs."""
     resources = deployer["Resources"]
-    for policy in resources["Deployer"]["Properties"]["ManagedPolicyArns"]:
-        yield from resources[policy["Ref"]]["Properties"]["PolicyDocument"]["Statement"]
+    attached = [one["Ref"] for one in resources["Deployer"]["Properties"]["ManagedPolicyArns"]]
+    for name in (*attached, "Proofs") if proves else attached:
+        yield from resources[name]["Properties"]["PolicyDocument"]["Statement"]
 
 
-def refused(deployer: Mapping[str, Any], right: Right) -> list[str]:
+def refused(
+    deployer: Mapping[str, Any], right: Right, values: Mapping[str, str] = VALUES
+) -> list[str]:
     """The actions of the right that no statement allows on its resource."""
-    arn = right.arn(VALUES)
+    arn = right.arn(values)
     allowed = set[str]()
-    for one in statements(deployer):
+    for one in statements(deployer, proves=values is PROVES):
         passed = one.get("Condition", {}).get("StringEquals", {}).get("iam:PassedToService", "")
         if passed in ("", right.passed_to) and any(
-            fnmatchcase(arn, filled(each)) for each in items(one["Resource"])
+            fnmatchcase(arn, filled(each, values)) for each in items(one["Resource"])
         ):
             allowed |= set(items(one["Action"]))
     return [f"{action} on {arn}" for action in right.actions if action not in allowed]
@@ -179,6 +210,44 @@ def test_the_deployer_may_do_all_that_a_deployment_of_the_templates_needs(
     assert types <= RIGHTS.keys(), "list its rights in tests/console/deployer_rights.py"
     needed = merged([*DEPLOYMENT, *rights_of([*types, "AWS::CloudFormation::Stack"])])
     assert [each for right in needed for each in refused(deployer, right)] == []
+
+
+def test_the_one_that_makes_proofs_may_do_all_that_a_proof_needs(
+    deployer: Mapping[str, Any], tmp_path: Path
+) -> None:
+    write_project(tmp_path / "proof")
+    types = types_of(tmp_path / "proof" / "template.yaml")
+    assert types <= RIGHTS.keys()
+    needed = merged([*DEPLOYMENT, *rights_of([*types, "AWS::CloudFormation::Stack"])])
+    needed = [*needed, *PROOF]
+    assert [each for right in needed for each in refused(deployer, right, PROVES)] == []
+    faults = {need for fault in FAULTS for need in fault.needs}
+    given = {a for one in statements(deployer, proves=True) for a in items(one["Action"])}
+    assert faults <= given
+
+
+def test_only_the_one_that_makes_proofs_has_the_rights_of_one(deployer: Mapping[str, Any]) -> None:
+    assert refused(deployer, PROOF[0], VALUES)
+    proofs = deployer["Resources"]["Proofs"]
+    assert proofs["Condition"] == "Proves"
+    assert proofs["Properties"]["Roles"] == [{"Ref": "Deployer"}]
+    for one in proofs["Properties"]["PolicyDocument"]["Statement"]:
+        for resource in (filled(each, PROVES) for each in items(one["Resource"])):
+            narrow = "prove-" in resource or "aws-sam-cli-managed-default" in resource
+            assert narrow or one["Sid"] == "WhatHasNoResource"
+
+
+def test_a_proof_is_made_by_hand_and_cleans_up_whatever_happens(shop: Path) -> None:
+    found = yaml.safe_load((shop / ".github/workflows/prove.yml").read_text())
+    assert found[True] == {"workflow_dispatch": {}}  # YAML reads the key `on` as a boolean
+    [job] = found["jobs"].values()
+    *_, prove, clean_up, kept = job["steps"]
+    assert prove["run"] == ".venv/bin/roundsman prove --yes"
+    assert clean_up == {"if": "always()", "run": ".venv/bin/roundsman prove --clean-up --yes"}
+    assert kept["if"] == "always()"
+    for line in (prove["run"], clean_up["run"]):
+        verb, rest = split_verb(line.split()[1:])
+        VERBS[verb].make_context(verb, rest)
 
 
 def test_a_right_that_the_deployer_lacks_is_found(deployer: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The tables of the page on proofs are those of the code."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import pytest
 from roundsman_console.prove.application.orders import ProofOrder, Treatment
 from roundsman_console.prove.faults import FAULTS, Fault
 from roundsman_console.prove.promises import RunPromise
+from tests.console.schemas import assert_schema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prove.md").read_text(encoding="utf-8")
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+PAGE = (HOW_TO / "prove.md").read_text(encoding="utf-8")
+EXAMPLE = HOW_TO / "prove-report.json"
 
 
 def rows_after(heading: str) -> list[list[str]]:
@@ -36,6 +40,16 @@ def test_the_page_says_of_a_fault_where_it_is_made_and_what_it_needs(fault: Faul
     needs = ", ".join(f"`{right}`" for right in fault.needs) or "none"
     row = [fault.name, fault.does, "yes" if fault.local else "no", needs]
     assert row in rows_after("fault")
+
+
+def test_the_example_of_a_report_is_one_of_this_release() -> None:
+    """It is of a proof on a local AWS: roundsman prove --orders 40."""
+    report = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    assert_schema("prove", report)
+    assert (report["verdict"], report["sent"]) == ("kept", 40)
+    assert {one["fault"] for one in report["faults"]} == {fault.name for fault in FAULTS}
+    assert {one["promise"] for one in report["promises"]} >= {one.name for one in RunPromise}
+    assert f"({EXAMPLE.name})" in PAGE
 
 
 def test_the_page_lists_every_fault_and_every_promise_of_the_run() -> None:

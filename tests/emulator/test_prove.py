@@ -43,6 +43,8 @@ def test_a_proof_is_kept_and_leaves_only_its_report(
         "time-out too short": "made",
         "table at its maximum": "notHere",
     }
+    verdicts = {one["promise"]: one["verdict"] for one in report["promises"]}
+    assert verdicts["NOT_LOGGED"] == verdicts["FAILURES_LOGGED"] == "followed"
     assert tables_of(stack) == tables
     assert functions_of(stack) == functions
     stack.submit(order("after-a-proof"))

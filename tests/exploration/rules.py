@@ -15,9 +15,8 @@ from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task
 from roundsman_console.audit.checks import CHECKS
-from roundsman_console.audit.stored_order import StoredOrder
+from roundsman_console.audit.stored_order import StandingEffect, StoredOrder
 from roundsman_testing.invariants.rules import Invariant, found_by, of_effects, of_record
-from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 from tests.support.steps import stored_step
@@ -62,7 +61,7 @@ class Rules:
         order = StoredOrder(task=task, at=T0, plan=self._plan)
         for broken in found_by(CHECKS[Invariant.TAKEN_BACK], Invariant.TAKEN_BACK, order):
             yield broken.invariant.value
-        effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
+        effects = [StandingEffect(step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
         plan = self._plan.for_task(task)

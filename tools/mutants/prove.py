@@ -6,8 +6,13 @@ REMOVAL = "console/roundsman_console/prove/removal.py"
 CHECKS = "console/roundsman_console/prove/checks.py"
 LEDGER = "console/roundsman_console/prove/application/ledger.py"
 COMMAND = "console/roundsman_console/prove/command.py"
+LOGS = "console/roundsman_console/prove/function_logs.py"
+LOG_CHECKS = "console/roundsman_console/prove/log_checks.py"
+RUN = "console/roundsman_console/prove/run.py"
+FAULTS = "console/roundsman_console/prove/faults.py"
 PROVING = "tests/console/test_proving.py"
 PLANTS = "tests/unit/console/prove/test_plants.py"
+FAULT_TESTS = "tests/unit/console/prove/test_faults.py"
 SERVICES = "tests/unit/console/prove/test_services.py"
 
 PROVE = (
@@ -50,6 +55,38 @@ PROVE = (
         new="sorted(sent - stored.keys())",
         tests=(f"{PLANTS}::test_what_could_not_be_read_is_no_violation",),
         why="an order that cannot be read is called lost",
+    ),
+    Mutant(
+        name="a-log-line-with-contents-is-found",
+        file=LOGS,
+        old="tells = MARKER in text",
+        new="tells = False",
+        tests=(f"{PLANTS}::test_a_planted_fault_is_reported_by_its_promise",),
+        why="a proof says that the logs have nothing of an order, whatever they have",
+    ),
+    Mutant(
+        name="a-failure-that-no-fault-made-is-reported",
+        file=LOG_CHECKS,
+        old="if one.because is not None or one.what == THROTTLED:",
+        new="if True:",
+        tests=(f"{PLANTS}::test_a_planted_fault_is_reported_by_its_promise",),
+        why="a function that fails by itself is taken for one that a fault made fail",
+    ),
+    Mutant(
+        name="no-more-orders-are-open-than-may-be",
+        file=RUN,
+        old="if not self._has_room(stack, by):",
+        new="if False:",
+        tests=(f"{PROVING}::test_no_more_orders_are_open_than_may_be",),
+        why="a backlog becomes longer than the time of a workflow, and undoes healthy orders",
+    ),
+    Mutant(
+        name="a-table-gets-its-maximum-back",
+        file=FAULTS,
+        old="_surely(take_back)",
+        new="pass",
+        tests=(f"{FAULT_TESTS}::test_a_table_has_its_maximum_only_for_the_time_of_the_fault",),
+        why="the table of a proof stays limited, and its orders do not end in time",
     ),
     Mutant(
         name="dead-requests-are-no-loss",

@@ -130,13 +130,13 @@ def _failure(text: str) -> tuple[str | None, str | None]:
         return _of_platform(fields)
     if fields.get("level") not in ("ERROR", "CRITICAL"):
         return THROTTLED if any(words in text for words in THROTTLE_WORDS) else None, None
-    request = fields.get("requestId")
-    what = str(fields.get("message"))
-    if "errorType" in fields:  # Lambda's own line: its message is the text of the exception
+    if "errorType" in fields:  # Lambda's own line, which has the text of the exception too
         what = f"{fields['errorType']} was not handled"
-    elif "error_type" in fields:
-        what = f"{what}: {fields['error_type']}"
-    return what[:MOST_CHARACTERS], None if request is None else str(request)
+    elif "service" not in fields:  # a library's own line: its message may be any text
+        what = f"an error that {fields.get('logger', 'a library')} logged"
+    else:  # a constant message of Roundsman
+        what = f"{fields.get('message')}: {fields.get('error_type', 'no exception')}"
+    return what[:MOST_CHARACTERS], _id_of(fields)
 
 
 # Any: JSON that was not checked yet.
@@ -145,7 +145,6 @@ def _of_platform(fields: dict[str, Any]) -> tuple[str | None, str | None]:
     if fields["type"] not in _REPORTS or not isinstance(record, dict):
         return None, None
     status, kind = record.get("status"), str(record.get("errorType", ""))
-    request = record.get("requestId")
     if status in (None, "success"):
         return None, None
     if status == "timeout":
@@ -154,7 +153,11 @@ def _of_platform(fields: dict[str, Any]) -> tuple[str | None, str | None]:
         what = PROCESS_ENDED
     else:
         what = f"{kind} of an invocation"[:MOST_CHARACTERS]
-    return what, None if request is None else str(request)
+    return what, _id_of(record)
+
+
+def _id_of(found: dict[str, Any]) -> str | None:
+    return str(found["requestId"]) if found.get("requestId") else None
 
 
 def _of_text(text: str) -> str | None:

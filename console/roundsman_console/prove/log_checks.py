@@ -10,6 +10,7 @@ from typing import Final
 
 from roundsman.model.instants import MINUTE
 from roundsman_console.audit.stored_order import Broken, Unknown
+from roundsman_console.counted import counted
 from roundsman_console.prove.application.orders import Treatment, order_of
 from roundsman_console.prove.document import (
     PROCESS_ENDED,
@@ -87,10 +88,12 @@ def not_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
     """Check that no line of a log has contents of an order or a credential."""
     yield from _not_read(document)
     for log in document.logs:
-        if log.with_contents:
-            yield Broken(f"{log.function}: {log.with_contents} lines have contents of orders")
-        if log.with_credentials:
-            yield Broken(f"{log.function}: {log.with_credentials} lines have a credential")
+        for lines, what in (
+            (log.with_contents, "contents of orders"),
+            (log.with_credentials, "a credential"),
+        ):
+            if lines:
+                yield Broken(f"{log.function}: {counted(lines, 'line')} with {what}")
 
 
 def no_other_failure(document: ProofDocument) -> Iterator[Broken | Unknown]:
@@ -106,7 +109,9 @@ def no_other_failure(document: ProofDocument) -> Iterator[Broken | Unknown]:
         if document.circumstances.local and one.what == TIMED_OUT:
             yield BUSY_MACHINE
         else:
-            yield Broken(f"{one.function}: {one.what}, {one.times} times, and no fault made it")
+            yield Broken(
+                f"{one.function}: {one.what}, {counted(one.times, 'time')}, made by no fault"
+            )
 
 
 def failures_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
@@ -122,7 +127,7 @@ def failures_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
         if log is None or not log.lines or log.unread:
             continue
         if all(one.what != what for one in log.failures):
-            yield Broken(f"{agent}: its log does not say that {what}, as it did {times} times")
+            yield Broken(f"{agent}: no line says that {what}, as it did {counted(times, 'time')}")
 
 
 def _not_read(document: ProofDocument) -> Iterator[Unknown]:

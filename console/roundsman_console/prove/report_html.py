@@ -16,9 +16,9 @@ h1 { margin-bottom: 0; } .kept { color: #116329; } .broken { color: #a40e26; }
 .unfinished, .unknown { color: #7a4b00; } .followed { color: #116329; }
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1.5rem; }
 th, td { text-align: left; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid #ddd;
-  vertical-align: top; overflow-wrap: anywhere; }
+  vertical-align: top; overflow-wrap: break-word; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-code { font-size: 0.9em; }
+code { font-size: 0.9em; } .hash { overflow-wrap: anywhere; }
 """
 
 NOT_TRIED: Final = "not tried here, because"
@@ -107,7 +107,7 @@ def report_html(report: ProofReportDocument) -> str:
                 ("runtime", _text(run["runtime"])),
                 ("from", _text(run["began"])),
                 ("to", _text(run["ended"])),
-                ("hash of what was seen", f"<code>{_text(run['seen'])}</code>"),
+                *_hashes([("what was seen", run["seen"])]),
                 *_hashes(run["templates"].items()),
                 *_hashes((f"plan of {name}", one) for name, one in run["plans"].items()),
             ],
@@ -177,7 +177,7 @@ def _usd(usd: float | None) -> str:
 
 
 def _hashes(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(_text(name), f"<code>{_text(one)}</code>") for name, one in named]
+    return [(_text(name), f'<code class="hash">{_text(one)}</code>') for name, one in named]
 
 
 def _table(

@@ -103,7 +103,7 @@ def _lines(report: ProofReportDocument) -> Iterator[str]:
     yield _cost(report)
     for failure in report["functionFailures"]:
         made = failure["because"] or "nothing that was made"
-        often = f"{failure['function']}, {failure['times']:,} times"
+        often = f"{failure['function']}, {counted(failure['times'], 'time')}"
         yield f"failed: {often}: {failure['what']}, by {made}"
     for violation in report["violations"][:SHOWN]:
         order = violation["order"] or "the run"

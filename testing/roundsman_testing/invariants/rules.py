@@ -24,7 +24,6 @@ from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
 from roundsman_console.audit.needs import undo_is_settled
 from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
-from roundsman_testing.ledger import EffectKey
 
 Invariant = Promise
 """The names of the invariants, as authors' tests know them."""
@@ -209,7 +208,7 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
 def of_effects(
     plan: Plan,
     task: Task,
-    standing: Sequence[EffectKey],
+    effects: Sequence[StandingEffect],
     begun_anew: Mapping[str, int] = NEVER,
 ) -> Iterator[Broken]:
     """Check a record against the effects of its task that stand at the services.
@@ -218,15 +217,13 @@ def of_effects(
     (`resubmit --again`). The effect of a step without compensation may stand once from before that
     round and once from after it.
     """
-    effects = [StandingEffect(effect.step, effect.key) for effect in standing]
     order = StoredOrder(task=task, at=0, plan=plan, effects=effects, begun_anew=begun_anew)
     for invariant in (Invariant.EXPLAINED, Invariant.ONCE, Invariant.UNDONE):
         yield from found_by(EFFECT_CHECKS[invariant], invariant, order)
 
 
-def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
+def of_knowledge(task: Task, effects: Sequence[StandingEffect]) -> Iterator[Broken]:
     """Check that no effect stands that its record rules out (KNOWN)."""
-    effects = [StandingEffect(effect.step, effect.key) for effect in standing]
     order = StoredOrder(task=task, at=0, effects=effects)
     yield from found_by(EFFECT_CHECKS[Invariant.KNOWN], Invariant.KNOWN, order)
 

@@ -266,14 +266,11 @@ class InvariantWatch:
             order = read(task_id)
             if order is None:
                 continue
-            standing = self._ledger.standing(task_id)
-            count = self._ledger.count
-            effects = [StandingEffect(one.step, one.key, count[one.key]) for one in standing]
             begun_anew = self._begun_anew.get(task_id, NEVER)
             unknown = COMPARED if task_id in self._effects_unknown else ()
             known = replace(
                 order,
-                effects=effects,
+                effects=self._standing(task_id),
                 begun_anew=begun_anew,
                 at_rest=True,
                 slack=self._slack,
@@ -331,7 +328,7 @@ class InvariantWatch:
             plan = self._plan_of(task.plan) if task is not None else None
             if task is None or plan is None:
                 continue
-            standing = self._ledger.standing(task_id)
+            standing = self._standing(task_id)
             found = chain(
                 of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
                 of_knowledge(task, standing),
@@ -342,12 +339,15 @@ class InvariantWatch:
                 of_ended(task, sent.get(task_id, ()), is_open),
                 self._statuses.of_ended(task),
             )
-            self.broken += [
-                Broken(Invariant.ONCE, task_id, f"{effect.key} came about {count} times")
-                for effect in standing
-                if (count := self._ledger.count[effect.key]) > 1
-            ]
         self._dirty.clear()
+
+    def _standing(self, task_id: str) -> list[StandingEffect]:
+        """The effects of this task that stand, each with how often it came about."""
+        count = self._ledger.count
+        return [
+            StandingEffect(one.step, one.key, count[one.key])
+            for one in self._ledger.standing(task_id)
+        ]
 
     def _standing_in(self, group: str) -> list[str]:
         """The Archived tasks that are in this failure group and owe nothing."""

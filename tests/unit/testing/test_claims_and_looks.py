@@ -20,12 +20,12 @@ from roundsman.supervisor.supervisor import Supervisor
 from roundsman.wire.messages import AgentRequest
 from roundsman_console.audit.effect_checks import round_of
 from roundsman_console.audit.needs import SOON, needs
+from roundsman_console.audit.stored_order import StandingEffect
 from roundsman_testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman_testing.faults import ABLE, CALLS, FaultyOutbox
 from roundsman_testing.invariants.claims import Claims
 from roundsman_testing.invariants.looks import WITHIN, Looks
 from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record
-from roundsman_testing.ledger import EffectKey
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import REQUESTS
 from tests.support.steps import changed_step, step_record, stored_step
@@ -327,7 +327,7 @@ def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> 
 
 # --- KNOWN and ONCE -----------------------------------------------------------------------------
 
-KEY = EffectKey("ord-1", "reserve", "ord-1/reserve/perform")
+STANDING = StandingEffect("reserve", "ord-1/reserve/perform")
 FAILED = changed_step(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
 
 
@@ -345,7 +345,7 @@ FAILED = changed_step(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
 def test_only_a_step_that_is_reported_without_effect_must_be_without(
     record: StepRecord, broken: list[Invariant]
 ) -> None:
-    found = of_knowledge(having(reserve=record), [KEY])
+    found = of_knowledge(having(reserve=record), [STANDING])
     assert [each.invariant for each in found] == broken
     assert list(of_knowledge(having(reserve=record), [])) == []
 
@@ -353,7 +353,7 @@ def test_only_a_step_that_is_reported_without_effect_must_be_without(
 def test_a_refusal_of_one_copy_is_no_proof_while_the_effect_of_another_stands(
     monkeypatch: Patch,
 ) -> None:
-    def refused(task: Task, standing: Sequence[EffectKey]) -> list[Broken]:
+    def refused(task: Task, standing: Sequence[StandingEffect]) -> list[Broken]:
         errors = {
             name: replace(record, outcome_unknown=False, effect=None)
             for name, record in task.steps.items()

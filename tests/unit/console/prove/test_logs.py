@@ -53,7 +53,7 @@ def platform(kind: str, request: str = "r-1", **record: str) -> str:
         ("Task timed out after 45.00 seconds", TIMED_OUT),
         ("Worker process died", PROCESS_ENDED),
         (
-            '{"level": "ERROR", "message": "text", "errorType": "KeyError", "requestId": "r"}',
+            '{"level": "ERROR", "errorMessage": "t", "errorType": "KeyError", "requestId": "r"}',
             "KeyError was not handled",
         ),
         (
@@ -61,10 +61,17 @@ def platform(kind: str, request: str = "r-1", **record: str) -> str:
             "botocore.exceptions.ClientError was not handled",
         ),
         (
-            '{"level": "ERROR", "message": "handler failed", "error_type": "TypeError"}',
-            "handler failed: TypeError",
+            '{"level": "ERROR", "message": "it failed", "error_type": "TypeError", "service": "s"}',
+            "it failed: TypeError",
         ),
-        ('{"level": "CRITICAL", "message": "odd"}', "odd"),
+        (
+            '{"level": "CRITICAL", "message": "odd", "service": "s"}',
+            "odd: no exception",
+        ),
+        (
+            '{"level": "ERROR", "message": "any text", "logger": "botocore"}',
+            "an error that botocore logged",
+        ),
         ('{"level": "WARNING", "why": "ThrottlingException"}', THROTTLED),
         (f'{{"level": "ERROR", "message": "{MARKER}"}}', "a line with contents"),
     ],
@@ -100,8 +107,13 @@ def test_an_invocation_fails_once_however_many_lines_say_so() -> None:
     ) == ["KeyError was not handled", TIMED_OUT]
 
 
+def test_failures_without_the_id_of_an_invocation_are_each_counted() -> None:
+    line = json.dumps({"level": "ERROR", "errorType": "ImportError", "requestId": ""})
+    assert failures(line, line) == ["ImportError was not handled"] * 2
+
+
 @pytest.mark.parametrize(
-    "text", ["AKIA" + "0123456789ABCDEF", "authorization: Bearer abcdefgh", "X-Amz-Security-Token"]
+    "text", ["AKIA" + 16 * "7", "authorization: Bearer abcdefgh", "X-Amz-Security-Token"]
 )
 def test_a_credential_is_found(text: str) -> None:
     assert function_log("stock", [(1, text)]).with_credentials == 1

@@ -226,7 +226,7 @@ PLANTS = (
         "the text of an exception quotes the order",
         logged("stock", f"KeyError: '{MARKER}'"),
     ),
-    Plant(R.NOT_LOGGED, "a line has a key of AWS", logged("stock", "ASIA" + "0123456789ABCDEF")),
+    Plant(R.NOT_LOGGED, "a line has a key of AWS", logged("stock", "ASIA" + 16 * "7")),
     Plant(
         R.NO_OTHER_FAILURE,
         "an exception is not handled",
@@ -235,7 +235,7 @@ PLANTS = (
     Plant(
         R.NO_OTHER_FAILURE,
         "a function cannot handle a message",
-        logged("scheduler", '{"level": "ERROR", "message": "handler failed", "error_type": "E"}'),
+        logged("scheduler", '{"level": "ERROR", "message": "it failed", "service": "scheduler"}'),
     ),
     Plant(
         R.NO_OTHER_FAILURE,
