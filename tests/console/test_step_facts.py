@@ -316,7 +316,6 @@ def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> N
 
 
 def test_a_signal_that_is_kept_is_shown_without_its_data() -> None:
-    kept = UnreadSignal("pay-7", "paid", AT, "secret")
     found = replace(
         task({"charge": WORKING}), signals=(UnreadSignal("pay-7", "paid", AT, "secret"),)
     )
