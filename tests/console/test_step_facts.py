@@ -14,7 +14,7 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
+from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, UnreadSignal
 from roundsman_console.order.documents import StepDocument
 from roundsman_console.order.show_command import steps_table
 from roundsman_console.order.step_text import situation_words, span, step_facts
@@ -313,6 +313,21 @@ def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> N
     ended = StepRecord(situation=Ended(how=End.SUCCEEDED), finished_at=AT, signal="pay-7")
     assert facts_of(ended) == ["charge: ended by the signal pay-7"]
     assert step_document(ended)["signal"] == "pay-7"
+
+
+def test_a_signal_that_is_kept_is_shown_without_its_data() -> None:
+    found = replace(
+        task({"charge": WORKING}), signals=(UnreadSignal("pay-7", "paid", AT, "secret"),)
+    )
+    facts = step_facts(found, None, (), AT)
+    assert facts[-1] == (
+        "the signal paid (pay-7) came at 2027-01-15T08:00:00Z, and is kept for its step"
+    )
+    document = task_document(found, None, ())
+    assert document["unreadSignals"] == [
+        {"id": "pay-7", "name": "paid", "at": "2027-01-15T08:00:00.000Z"}
+    ]
+    assert "secret" not in str(document)
 
 
 def test_scripts_get_the_polls_of_a_step() -> None:

@@ -55,7 +55,7 @@ def step_state(record: StepRecord) -> str:
 def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:
     """Return sentences about facts at `at` (epoch ms) that are no column of the steps table.
 
-    Steps with the same fact share a sentence.
+    Steps with the same fact share a sentence. Signals that have ended no step yet follow.
     """
     names: dict[str, list[str]] = {}
     for name in step_names(task, plan):
@@ -63,7 +63,11 @@ def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) ->
         record = task.step(name)
         for fact in (*_facts(task, record, step, holds, at), *retry_words(task, record)):
             names.setdefault(fact, []).append(name)
-    return [f"{span(found)}: {fact}" for fact, found in names.items()]
+    signals = (
+        f"the signal {one.name} ({one.id}) came at {second(one.at)}, and is kept for its step"
+        for one in task.signals
+    )
+    return [*(f"{span(found)}: {fact}" for fact, found in names.items()), *signals]
 
 
 def _facts(
