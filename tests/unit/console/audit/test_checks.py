@@ -13,7 +13,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState as State
 from roundsman.model.states import TaskState
-from roundsman.model.task import Effect, SettledRow, StepError
+from roundsman.model.task import UNDO, Effect, SettledRow, StepError
 from roundsman_console.audit import effect_checks, history_checks, record_checks
 from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Verdict, judge
 from roundsman_console.audit.promises import Promise
@@ -23,6 +23,7 @@ from roundsman_console.audit.stored_order import (
     Unknown,
 )
 from tests.support import erased_stories, fan_out_stories, operator_stories, undo_stories
+from tests.support.fan_out_stories import FENCED
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import changed_step
 from tests.unit.console.audit.stored import stored, stored_of
@@ -72,6 +73,20 @@ def late() -> World:
 def undone_twice() -> World:
     """`b` was refused, and then both steps were undone, `b` first."""
     return operator_stories.undone()
+
+
+def partly_undone() -> World:
+    """`a` is undone, `b` after it has no compensation, and `c` beside them stands."""
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a), step("c", compensation=FENCED)))
+    world.start()
+    for name in ("a", "b", "c"):
+        world.succeeds(name)
+    world.ask_undo("a", "b")
+    world.start()
+    world.succeeds("a")
+    world.deliver_owed()
+    return world
 
 
 def cancelled() -> World:
@@ -348,6 +363,34 @@ PLANTS = [
         values("b", situation=Ended(how=End.FAILED)),
         no_plan,
     ),
+    Plant(
+        P.COMPLETED,
+        "a step beside the part has failed",
+        partly_undone,
+        values("c", situation=Ended(how=End.FAILED)),
+    ),
+    Plant(P.TAKEN_BACK, "a step of the part stands", partly_undone, ending(part=("a", "b", "c"))),
+    Plant(P.TAKEN_BACK, "a step beside the part is undone", partly_undone, ending(part=("b",))),
+    Plant(
+        P.TAKEN_BACK,
+        "a step without compensation is undone",
+        partly_undone,
+        values("b", operation=UNDO),
+    ),
+    Plant(
+        P.TAKEN_BACK,
+        "a step beside the part is undone, and the plan is not stored",
+        partly_undone,
+        ending(part=("b",)),
+        no_plan,
+    ),
+    Plant(P.AGREES, "it ends in part, and is undone", partly_undone, task(state=TaskState.UNDONE)),
+    Plant(
+        P.CARRIED_OUT,
+        "all of it was to be undone",
+        partly_undone,
+        ending(how=TaskState.UNDONE, part=()),
+    ),
     Plant(P.ENDS, "hours after its time", under_way, later),
     Plant(P.AGREES, "in the open lane", erased_stories.completed, task(lane="open#3")),
     Plant(P.AGREES, "it has no end", erased_stories.completed, task(ended_at=None)),
@@ -501,6 +544,13 @@ UNKNOWN: list[tuple[Promise, Unknown, Callable[[], World], Alter]] = [
     *((promise, record_checks.NO_PLAN, under_way, no_plan) for promise in (*PLAN_CHECKS, P.READY)),
     (P.COMPLETED, record_checks.NO_PLAN, erased_stories.completed, no_plan),
     (P.UNDONE, record_checks.NO_PLAN, undone_twice, no_plan),
+    (P.TAKEN_BACK, record_checks.NO_PLAN, partly_undone, no_plan),
+    (
+        P.TAKEN_BACK,
+        record_checks.OTHER_PLAN,
+        partly_undone,
+        ending(part=("a", "b", "of another plan")),
+    ),
     (P.AS_PLANNED, record_checks.NO_PLAN, wants_undo, no_plan),
     *(
         (promise, history_checks.NO_HISTORY, wants_undo, no_history)
