@@ -3,6 +3,7 @@
 units        cost/units.py, with cost/counting.py, which the guard in CI (cost/guard.py) also uses
 money        cost/money.py, with the prices and the calculation of `roundsman cost`
 growth       cost/growth.py
+added        cost/added.py
 cold         speed/cold.py
 scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py

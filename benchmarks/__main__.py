@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 
 from benchmarks import page
-from benchmarks.cost import growth, money, units
+from benchmarks.cost import added, growth, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
@@ -26,6 +26,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
+    "added": (added.measure, "what a step costs that is added at run time, by its place"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),

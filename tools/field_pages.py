@@ -18,7 +18,15 @@ from roundsman.model.field_table import Field, FieldTable, Required
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Lease
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    Owed,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    Termination,
+    UnreadSignal,
+)
 from roundsman.ports import OrderRow
 from roundsman.wire import commands, dead_letters, messages
 
@@ -40,6 +48,7 @@ def reply() -> str:
     return _several(
         ("", messages.REPLY, messages.Reply),
         ("The object `error`:", messages.REPLY_ERROR, messages.ReplyError),
+        ("Each object of `then`:", messages.STEP_TO_ADD, StepToAdd),
     )
 
 
@@ -72,6 +81,8 @@ def task() -> str:
     return _several(
         ("", codec.TASK, Task),
         ("Each map in `Owed`:", codec.OWED, Owed),
+        ("Each map of `Added`:", codec.ADDED_STEP, codec.NamedAddedStep),
+        ("Each map of `Signals`:", codec.SIGNAL, UnreadSignal),
         ("The map `Ending`:", codec.ENDING, Termination),
         ("The map `Error`, here and in a step:", codec.ERROR, StepError),
     )

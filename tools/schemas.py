@@ -89,6 +89,7 @@ DOCUMENTS: Mapping[str, object] = {
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
     "stats": stats.StatsDocument,
+    "signal": console.SignalDocument,
     "submit": console.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,
@@ -126,7 +127,8 @@ def schema_of(command: str) -> Schema:
     """
     hint = DOCUMENTS[command]
     is_shared = hint is not recovery.ReconcileDocument  # it also lists runs of other commands
-    fixed = {"command": command} if is_shared and command in get_args(CommandKind) else {}
+    kinds = (command, *(kind for kind in get_args(CommandKind) if kind.startswith(f"{command}-")))
+    fixed = {"command": kinds} if is_shared and command in get_args(CommandKind) else {}
     first = _Types(fixed, ())
     first.document(hint)
     types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])
@@ -138,12 +140,17 @@ def schema_of(command: str) -> Schema:
     return found
 
 
+def _only(values: Sequence[str]) -> Schema:
+    """The schema of a field that has one of these values."""
+    return {"const": values[0]} if len(values) == 1 else {"enum": [*values]}
+
+
 class _Types:
     """Converts the types of one document to schemas."""
 
-    def __init__(self, fixed: Mapping[str, str], shared: Collection[str]) -> None:
+    def __init__(self, fixed: Mapping[str, Sequence[str]], shared: Collection[str]) -> None:
         self.fixed = fixed
-        """The values of fields that are the same in each document of the schema."""
+        """The only values of fields in the documents of the schema."""
         self.shared = shared
         """The names of the types that are defined in `defs`."""
         self.defs: Schema = {}
@@ -233,7 +240,7 @@ class _Types:
                 optional.append(name)
                 (value,) = get_args(value)
             fixed = name in self.fixed
-            properties[name] = {"const": self.fixed[name]} if fixed else self._schema(value)
+            properties[name] = _only(self.fixed[name]) if fixed else self._schema(value)
             if name in descriptions:
                 properties[name] |= {"description": descriptions[name]}
         return _closed(properties, optional, _text(document.__doc__))

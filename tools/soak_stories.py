@@ -1,23 +1,28 @@
 """Random stories: a workflow, orders, mishaps and operator actions that derive from one seed."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
 from roundsman import (
+    Agent,
     Archive,
     Compensation,
+    Done,
     PermanentError,
     Priority,
     Retry,
+    Sleep,
     Step,
+    StepRequest,
     TransientError,
     Undo,
     Wait,
     Workflow,
 )
+from roundsman.definition.workflow import NamedStep
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -42,9 +47,20 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 BEHIND = 0.2
 """The share of stories in which few instances of a function take their time."""
 
+ADDING = 0.2
+"""The share of stories whose steps add others, some of them wrong ones."""
+
+KIND = "extra"
+
 MOVING = 0.15
 """The share of stories in which a newer version of the workflow is deployed, and orders move to
 it."""
+
+FORGETTING = 0.1
+"""The share of stories in which services find effects by their keys for a time only."""
+
+POLLING = 0.2
+"""The share of stories in which one step is polled."""
 
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
@@ -59,7 +75,9 @@ def random_workflow(chance: Random) -> Workflow:
     steps: list[Step] = []
     for number in range(chance.randint(1, 5)):
         after = tuple(step for step in steps if chance.random() < 0.5)
-        steps.append(_random_step(chance, f"step{number}", after))
+        sleeps = chance.random() < 0.1
+        made = _random_sleep if sleeps else _random_step
+        steps.append(made(chance, f"step{number}", after))
     chance.shuffle(steps)
     return Workflow(
         name="soak",
@@ -93,6 +111,13 @@ def _random_step(chance: Random, name: str, after: tuple[Step, ...]) -> Step:
     )
 
 
+def _random_sleep(chance: Random, name: str, after: tuple[Step, ...]) -> Step:
+    """Five of them in a row are shorter than any workflow of these stories."""
+    for_ = timedelta(seconds=chance.choice((1, 20, 45)))
+    when = "input.total > `20`" if chance.random() < 0.2 else None
+    return Sleep(name=name, for_=for_, after=after, when=when)
+
+
 def _random_compensation(chance: Random) -> Compensation | None:
     if chance.random() < 0.25:
         return None
@@ -101,10 +126,24 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
+def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with a lifetime of the keys of each step that can be undone."""
+    steps = []
+    for step in workflow.steps:
+        kept = replace(step, after=step.after_names())
+        if kept.compensation is not None:
+            lifetime = timedelta(minutes=chance.choice((4, 15, 60)))
+            kept = replace(kept, compensation=replace(kept.compensation, key_lifetime=lifetime))
+        steps.append(kept)
+    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+
+
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
-        replace(
+        replace(step, after=step.after_names())
+        if isinstance(step, Sleep)
+        else replace(
             step,
             after=step.after_names(),
             retry=replace(step.retry, max_attempts=chance.randint(1, 4)),
@@ -113,14 +152,78 @@ def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     ]
     before = tuple(step.name for step in steps if chance.random() < 0.5)
     added = replace(_random_step(chance, "added", ()), after=before)
-    last = workflow.point_of_no_return
-    point = next((step for step in steps if last is not None and step.name == last.name), None)
     return replace(
         workflow,
         steps=(*steps, added),
         complete_within=timedelta(hours=2),
-        point_of_no_return=point,
+        point_of_no_return=_point_of(workflow, steps),
     )
+
+
+def _point_of(workflow: Workflow, steps: Sequence[Step]) -> Step | None:
+    """The one of the steps that has the name of the workflow's point of no return."""
+    last = workflow.point_of_no_return
+    return next((step for step in steps if last is not None and step.name == last.name), None)
+
+
+def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with a kind of step that its steps may add."""
+    step = _random_step(chance, KIND, ())
+    kind = replace(step, when=None, for_each=None, tolerate=0.0)
+    later = (kind,) if workflow.point_of_no_return and chance.random() < 0.5 else ()
+    return replace(
+        workflow,
+        may_add=(kind,),
+        most_added=chance.choice((3, 8)),
+        may_add_after_no_return=later,
+    )
+
+
+def adding_agents(seed: int, workflow: Workflow) -> list[Agent]:
+    """Return all agents of the workflow. A reply of them may add steps.
+
+    A reply that adds what it may not add comes a few times, or until its step fails.
+    """
+    agents: dict[str, Agent] = {}
+
+    def perform(request: StepRequest) -> Done:
+        request.progress()
+        return Done({"done": True}, then=_random_then(seed, workflow, request))
+
+    def nothing(_: StepRequest) -> None:
+        return None
+
+    for step in workflow.all_steps:
+        for name in step.agent_names():
+            agent = agents.setdefault(name, Agent(name))
+            agent.performs(step)(perform)
+            agent.reminds(step)(nothing)
+            if step.compensation is not None:
+                agent.compensates(step)(nothing)
+    return list(agents.values())
+
+
+def _random_then(seed: int, workflow: Workflow, request: StepRequest) -> tuple[NamedStep, ...]:
+    """Return the steps that a step adds: each time the same, unless they cannot be added."""
+    chance = Random(f"{seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    [kind] = workflow.may_add
+    if chance.random() < (0.6 if request.step.startswith(KIND) else 0.4):
+        return ()
+    labels = chance.sample("abcdef", chance.randint(1, 3))
+    names = [f"{KIND}[{label}]" for label in labels]
+    others = [*names, "step0", "step1", *(f"{KIND}[{one}]" for one in "abc")]
+    then = tuple(
+        kind.named(
+            label,
+            input={"label": label},
+            after=tuple(chance.sample(others, 1)) if chance.random() < 0.25 else (),
+        )
+        for label in labels
+    )
+    if chance.random() < 0.15 and request.attempt <= chance.choice((1, 2, 100)):
+        wrong = (replace(kind, name="unknown").named("a"), kind.named(labels[0], input="another"))
+        then = (*then, chance.choice(wrong))
+    return then
 
 
 def random_mishaps(chance: Random) -> Mishaps:
@@ -158,9 +261,21 @@ class Story:
 
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)  # noqa: S311  # it must be repeatable
+        # Drawn from a seed of its own, so that this choice changes no story without lifetimes.
+        keys = Random(f"keys {self.seed}")  # noqa: S311  # it must be repeatable
         workflow = random_workflow(self.chance)
+        if keys.random() < FORGETTING:
+            workflow = with_key_lifetimes(keys, workflow)
+        # Drawn from a seed of its own, so that this choice changes no story without added steps.
+        adding = Random(f"adds {self.seed}")  # noqa: S311  # it must be repeatable
+        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
+        adds = adding.random() < ADDING
+        if adds:
+            workflow = adding_workflow(adding, workflow)
+        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.world = World(
             workflow,
+            agents=adding_agents(self.seed, workflow) if adds else (),
             seed=self.seed,
             mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
@@ -169,15 +284,30 @@ class Story:
             capacity=random_capacity(self.chance),
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
-        # Drawn from a seed of its own, so that this choice changes no story without a move.
-        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
-        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
+        asked = None
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
-            asking = self.world.on(self.chance.choice(workflow.steps).name)
+            asked = self.chance.choice(workflow.steps).name
+            asking = self.world.on(asked)
             within = timedelta(seconds=self.chance.choice((40, 300)))
             asking.asks(within, times=FOR_EVER, remind_every=within * 0.4)
+        self._poll_a_step([one for one in workflow.steps if one.name != asked])
+
+    def _poll_a_step(self, steps: Sequence[Step]) -> None:
+        """Let the first requests of one step begin a job that is not done yet.
+
+        It is drawn from a seed of its own, so that this choice changes no story without a poll.
+        """
+        polling = Random(f"polls {self.seed}")  # noqa: S311  # it must be repeatable
+        names = [step.name for step in steps if step.agent_names()]
+        if names and polling.random() < POLLING:
+            again_in, within = polling.choice(((1, 30), (10, 60), (20, 600)))
+            self.world.on(polling.choice(names)).is_not_done(
+                timedelta(seconds=again_in),
+                timedelta(seconds=within),
+                times=polling.choice((1, 5, 60)),
+            )
 
     def run(self) -> Account:
         """Run the story and return its totals.
@@ -253,6 +383,7 @@ class Story:
             lambda: self.world.cancel(order_id, undo=chance.random() < 0.5),
             lambda: operator.cancel(order_id),
             lambda: operator.undo(order_id),
+            lambda: self._undo_a_part(order_id),
             lambda: operator.resubmit(order_id),
             lambda: operator.resubmit(order_id, again=True),
             lambda: operator.resubmit(order_id, fresh_key=True),
@@ -268,7 +399,8 @@ class Story:
 
     def _move_some(self, newer: Workflow) -> None:
         """Deploy a newer version of the workflow, and let an operator move orders to it."""
-        self.world.deploy(newer)
+        adds = adding_agents(self.seed, newer) if newer.may_add else ()
+        self.world.deploy(newer, agents=adds)
         for order_id in self.sent:
             if order_id in self.world.processes.watch.tasks and self.chance.random() < 0.6:
                 self.account.commands += 1
@@ -276,6 +408,8 @@ class Story:
                 self._wait()
 
     def _hold_an_agent(self) -> None:
+        if not self.world.post.agents:  # each step is a sleep
+            return
         agent = self.chance.choice(sorted(self.world.post.agents))
         if self.chance.random() < 0.3:
             self.world.release(agent)
@@ -289,6 +423,14 @@ class Story:
         if under_way:
             more = timedelta(seconds=self.chance.choice((20, 300)))
             self.world.operator.extend(order_id, more, self.chance.choice(under_way))
+
+    def _undo_a_part(self, order_id: str) -> None:
+        """Take back a step of an order, and mostly what comes after it."""
+        task = self.world.task(order_id)
+        names = list(task.steps)
+        if names:
+            first = self.chance.randrange(len(names))
+            self.world.operator.undo(order_id, *names[first : first + self.chance.randint(1, 4)])
 
     def _resolve_a_step(self, order_id: str) -> None:
         """Let an operator resolve a random step by its effect at the service.

@@ -22,7 +22,7 @@ READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 _QUEUE_ARN = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 _LOOKS = re.compile(
     r"(cloudformation|cloudwatch|dynamodb|lambda|scheduler|sns):(Describe|Get|List)\w+"
-    r"|sqs:(GetQueueAttributes|ChangeMessageVisibility)"
+    r"|sqs:(GetQueueAttributes|ListQueues|ChangeMessageVisibility)"
 )
 """Actions that return settings and figures, or hide a message for a time. No table has them."""
 SEND = "sqs:SendMessage"

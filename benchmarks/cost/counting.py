@@ -12,8 +12,9 @@ from benchmarks.harness.sizes import Value, item_bytes
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
-from roundsman_console.check.reading import mappings_in, of_type
+from roundsman_console.check.reading import is_made, mappings_in, of_type
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
+from roundsman_console.cost.model import PROFILES
 from roundsman_console.cost.records import FEW_STEPS
 from roundsman_console.template import Document, mapping_of, part
 
@@ -21,6 +22,7 @@ AGE_OF_ALL_THAT_IS_KEPT = 11 * SECOND  # marks are written every 10 s, the rest 
 # A single order still sends one message at a time.
 BATCHES = {f"{agent}.BatchSize": "10" for agent in ("Inventory", "Payment", "Shipping", "Mail")}
 STEPS = 4
+PASSES = 5  # between two looks at the queues of agents
 LONG = 24  # steps of an order whose record is packed, and has no row beside it
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"
@@ -54,8 +56,8 @@ class Everything:
 
     counted: dict[str, Counted]
     """By the names of `Figures.orders`."""
-    idle_pass: Pass
-    standing: IdleUse
+    standing: dict[str, IdleUse]
+    """By profile."""
 
     @property
     def orders(self) -> dict[str, OrderUse]:
@@ -102,6 +104,13 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
     """Return all counts, measured with the DynamoDB Local at `endpoint`."""
     orders: dict[str, Counted] = {}
     say("orders one at a time")
+    standing: dict[str, IdleUse] = {}
+    for profile in PROFILES:
+        say(f"a stack that waits, profile {profile}")
+        settings = {**BATCHES, "Engine.Profile": profile}
+        with stack_on_the_engine(endpoint, settings) as stack, metered(stack) as meter:
+            counted(meter, order("ord-0000"))
+            standing[profile] = _standing(meter)
     with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
         orders["cold"] = Counted(counted(meter, order("ord-0001")))
         orders["busy"] = Counted(counted(meter, order("ord-0002")))
@@ -113,7 +122,7 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
         for size in (5, 10):
             events = [order(f"ord-2{size:02d}{number}") for number in range(size)]
             orders[f"batch_{size}"] = Counted(counted(meter, *events), size)
-        return Everything(orders, _idle_pass(meter), _standing(meter))
+        return Everything(orders, standing)
 
 
 def weigh_records(endpoint: str) -> RecordSize:
@@ -161,32 +170,41 @@ def _order_row(meter: Meter, order_id: str) -> int:
 
 
 def _idle_pass(meter: Meter) -> Pass:
-    """Count the second pass of an instance; the first pass takes the leases."""
+    """Count PASSES of an instance after its first ones, which take the leases and see the order."""
+    for _ in range(PASSES):
+        meter.stack.supervise()
+        meter.stack.clock.now += 60 * SECOND
     meter.counts = Counts()
-    meter.stack.supervise()
-    meter.stack.clock.now += 60 * SECOND
-    meter.counts = Counts()
-    meter.stack.supervise()
+    for _ in range(PASSES):
+        meter.stack.supervise()
+        meter.stack.clock.now += 60 * SECOND
     counts = meter.counts
     return Pass(
-        write_units=_tidy(counts.write_units),
-        read_units=_tidy(counts.read_units),
-        dynamodb_calls=sum(counts.dynamodb_calls.values()),
-        log_bytes=sum(counts.log_bytes.values()),
+        write_units=_tidy(counts.write_units / PASSES),
+        read_units=_tidy(counts.read_units / PASSES),
+        dynamodb_calls=_tidy(sum(counts.dynamodb_calls.values()) / PASSES),
+        log_bytes=_tidy(sum(counts.log_bytes.values()) / PASSES),
+        sqs_requests=_tidy(sum(counts.sqs_calls.values()) / PASSES),
     )
 
 
 def _standing(meter: Meter) -> IdleUse:
     document = meter.stack.stack.template.document
-    resources = part(document, "Resources")
-    kinds = Counter(str(mapping_of(resource)["Type"]) for resource in resources.values())
+    kinds = Counter(
+        str(mapping_of(resource)["Type"])
+        for name, resource in part(document, "Resources").items()
+        if is_made(document, name)
+    )
+    metrics = len(meter.metrics)  # of the order, before those of passes
     return IdleUse(
+        one_pass=_idle_pass(meter),
         event_sources=len(meter.stack.stack.mappings),
         alarms=sum(
             _watched_metrics(alarm)
-            for alarm in of_type(document, "AWS::CloudWatch::Alarm").values()
+            for name, alarm in of_type(document, "AWS::CloudWatch::Alarm").items()
+            if is_made(document, name)
         ),
-        metrics=len(meter.metrics),
+        metrics=metrics,
         keys=kinds["AWS::KMS::Key"],
         dashboards=kinds["AWS::CloudWatch::Dashboard"],
     )

@@ -38,9 +38,11 @@ def call_complaints(recorded: Mapping[str, Role], now: Mapping[str, Role]) -> It
 
 def standing_complaints(recorded: Figures, now: Everything) -> Iterator[str]:
     """Yield a sentence for each fixed cost that differs: idle passes, alarms, metrics, polls."""
-    idle = asdict(recorded.idle_pass), asdict(now.idle_pass)
-    yield from _differ("the supervisor", *idle, "a pass that finds nothing")
-    yield from _differ("the stack", asdict(recorded.standing), asdict(now.standing), "in all")
+    for profile, found in now.standing.items():
+        before, after = asdict(recorded.standing[profile]), asdict(found)
+        passes = before.pop("one_pass"), after.pop("one_pass")
+        yield from _differ(f"the supervisor, {profile}", *passes, "a pass that finds nothing")
+        yield from _differ(f"the stack, {profile}", before, after, "in all")
 
 
 def _calls(role: Role) -> dict[str, float]:

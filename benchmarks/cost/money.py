@@ -16,6 +16,8 @@ from roundsman_console.cost.model import (
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.text import COLUMNS, volume_rows
+from roundsman_console.cost.volumes import volumes_of
 
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
@@ -44,6 +46,10 @@ def measure(_setting: Setting) -> Report:
         [
             Table("USD for a million orders of four steps", ("", *bills), rows),
             Table("Lambda's ms for one order, services left out", ("", *times), _ms(times, units)),
+            *(
+                Table(f"USD for orders a month, {name}", ("", *COLUMNS), _month(CASES[name]))
+                for name in ("unbatched", "batch of 5")
+            ),
         ],
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
@@ -51,6 +57,11 @@ def measure(_setting: Setting) -> Report:
             f"At {MONTHLY:,.0f} orders a month; list prices of {prices.region}, {prices.dated}.",
         ],
     )
+
+
+def _month(wanted: Wanted) -> list[list[str]]:
+    volumes = volumes_of(wanted, load_figures(), load_prices())
+    return [list(row) for row in volume_rows(volumes)]
 
 
 def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) -> list[list[str]]:

@@ -48,7 +48,6 @@ def figures_of(
         roles=found.roles,
         record=record_sizes,
         shapes=shapes,
-        idle_pass=found.idle_pass,
         standing=found.standing,
         times=times,
     )

@@ -26,7 +26,7 @@ def measure(setting: Setting) -> Report:
     """
     found = count_everything(setting.engine(), setting.say)
     again = count_everything(setting.engine(), lambda _: None)
-    same = found.orders == again.orders and found.idle_pass == again.idle_pass
+    same = found.orders == again.orders and found.standing == again.standing
     if not same:
         raise AssertionError("two runs counted differently: see benchmarks/cost/counting.py")
     return report(found)

@@ -22,7 +22,9 @@ import boto3
 from benchmarks.harness.metric_filters import MetricFilter, metric_filters
 from benchmarks.harness.sizes import Value, item_bytes
 from roundsman.aws.dynamodb.settled import StoredItem, is_row
+from roundsman_console.check.reading import is_made
 from roundsman_console.cost.records import KB
+from roundsman_console.template import part
 from roundsman_testing.stack import Context, Stack
 
 if TYPE_CHECKING:
@@ -239,7 +241,10 @@ class Meter:
 
     @cached_property
     def _filters(self) -> list[MetricFilter]:
-        return list(metric_filters(self.stack.stack.template.document))
+        document = self.stack.stack.template.document
+        resources = part(document, "Resources").items()
+        made = {name: body for name, body in resources if is_made(document, name)}
+        return list(metric_filters({**document, "Resources": made}))
 
 
 def metrics_of(line: str) -> set[tuple[str, ...]]:

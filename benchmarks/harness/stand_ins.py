@@ -18,6 +18,7 @@ import workflows.registry
 from benchmarks.harness.meter import Meter, billed
 from roundsman import Compensation, Step, Workflow
 from roundsman.model.events import Outcome
+from roundsman.model.task import StepToAdd
 from roundsman.wire.messages import Reply, read_request
 
 if TYPE_CHECKING:
@@ -37,9 +38,13 @@ class WorkflowShape:
     result_bytes: int = 40
     """The size of each step's result."""
 
+    added: int = 0
+    """The number of steps that are added at run time: the first step adds one, which adds one."""
+
     @property
     def name(self) -> str:
-        return f"w{self.steps}x{self.width}r{self.result_bytes}"
+        added = f"a{self.added}" if self.added else ""
+        return f"w{self.steps}x{self.width}r{self.result_bytes}{added}"
 
     @property
     def operations(self) -> int:
@@ -63,9 +68,12 @@ class WorkflowShape:
             )
             made += here
             before = here
+        kind = Step(name="more", agent=AGENTS[0], complete_within=timedelta(seconds=30))
         return Workflow(
             name=self.name,
             steps=tuple(made),
+            may_add=(kind,) if self.added else (),
+            most_added=max(1, self.added),
             complete_within=timedelta(hours=2),
             retain_for=timedelta(days=7),
         )
@@ -78,6 +86,13 @@ def _random_text(key: str, length: int) -> str:
     """
     parts = (sha256(f"{key} {part}".encode()).hexdigest() for part in range(length // 64 + 1))
     return "".join(parts)[:length]
+
+
+def _next(step: str, most: int) -> tuple[StepToAdd, ...]:
+    """The step that this one adds; none if there are as many as there may be."""
+    number = int(step[-4:-1]) + 1 if step.startswith("more") else 1
+    name = f"more[n{number:03d}]"
+    return (StepToAdd(name, input={"number": number}),) if number <= most else ()
 
 
 @contextmanager
@@ -119,6 +134,7 @@ def stand_ins(meter: Meter, *shapes: WorkflowShape) -> Iterator[None]:
             agent=agent,
             finished_at=stack.clock(),
             result=result,
+            then=_next(request.step, known[workflow].added),
         )
         text = reply.body()
         stack.send(f"{agent.capitalize()}ReplyQueue", text)

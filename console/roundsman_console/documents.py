@@ -5,6 +5,7 @@ The other types are in the module `documents` of each package.
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from roundsman.model.states import TaskState
 from roundsman_console.constraints import Count, Date, Duration, Keyword
 
 # --- submit and export -------------------------------------------------------------------------
@@ -17,6 +18,17 @@ class SubmitDocument(TypedDict):
     """The id of the message in SQS."""
     orderId: str | None
     """The id of the order; null if the message is no order event and will be rejected."""
+    state: TaskState | None
+    """With --wait: the state of the order when the wait was over. Null without it, or if the order
+    is not known."""
+
+
+class SignalDocument(TypedDict):
+    """A signal that was sent."""
+
+    orderId: str
+    name: str
+    """The name for which a step of the order waits."""
 
 
 class ExportedDocument(TypedDict):
@@ -200,7 +212,7 @@ class CostLineDocument(_LineFor):
 class CostAskedDocument(TypedDict):
     """The options of the estimate, with the defaults of those that were not given."""
 
-    ordersPerMonth: Annotated[float, Keyword("minimum", 1)]
+    ordersPerMonth: Annotated[float, Keyword("minimum", 0)]
     steps: Annotated[int, Keyword("minimum", 1), Keyword("maximum", 100)]
     batch: Annotated[float, Keyword("minimum", 1), Keyword("maximum", 10)]
     """The average number of messages per invocation."""
@@ -218,6 +230,7 @@ class CostAskedDocument(TypedDict):
     tenants: bool
     interval: int
     """The time from one pass of the supervisor to the next, in seconds."""
+    profile: Annotated[str, Keyword("enum", ("lean", "standard", "full"))]
 
 
 class CostOrderDocument(TypedDict):
@@ -241,6 +254,25 @@ class CostElsewhereDocument(TypedDict):
     """How the cost was computed."""
 
 
+class CostVolumeDocument(TypedDict):
+    """The cost of a month with another number of such orders, in USD."""
+
+    ordersPerMonth: Count
+    profiles: dict[str, float]
+    """By profile."""
+    elsewhere: dict[str, float]
+    """By the name of the service."""
+
+
+class CostCheaperDocument(TypedDict):
+    """From how many orders a month on a profile costs less than another service."""
+
+    profile: str
+    elsewhere: str
+    ordersPerMonth: int | None
+    """Null if it costs more at a thousand million orders too."""
+
+
 class CostEstimateDocument(TypedDict):
     """The estimated bill of a month."""
 
@@ -255,8 +287,12 @@ class CostEstimateDocument(TypedDict):
     usdPerMillionOrders: float
     """The cost of a million orders, without the standing cost."""
     usdStanding: float
-    """The cost of a month that does not depend on the number of orders."""
+    """The cost of a month that does not depend on the number of orders, if there are some."""
+    usdIdle: float
+    """The cost of a month without orders."""
     lines: list[CostLineDocument]
+    volumes: list[CostVolumeDocument]
+    cheaperFrom: list[CostCheaperDocument]
     elsewhere: list[CostElsewhereDocument]
 
 

@@ -29,7 +29,7 @@ COMMANDS = (
         "rollback",
         "run",
     ),
-    *("show", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
+    *("show", "signal", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
     *("bulk ls", "bulk pause", "bulk resume", "bulk show", "bulk stop", "bulk watch"),
     *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
     *("groups ls", "groups show"),

@@ -127,6 +127,7 @@ _LISTED: Final = {
         "resolve": "Record the outcome of a step, as you found it at the remote service.",
         "answer": "Answer a step that waits for a callback, by the token of the callback or by its "
         "order.",
+        "signal": "Send a signal to an order, as its application does.",
         "extend": "Give more time to a task, or to a step that waits for its agent.",
         "run": "Start a Scheduled task, or the next attempt of a task in Retry, now.",
         "move": "Let an open task go on under the newest plan of its workflow, as deployed.",
@@ -179,6 +180,7 @@ _MODULES: Final = {
     "run": "order.verb_commands",
     "move": "order.verb_commands",
     "answer": "callback.command",
+    "signal": "order.signal_command",
     "erase": "order.erase_command",
     "bulk": "bulk.command:bulk_app",
     "rejected": "dead_letter.rejected_command:rejected_app",

@@ -224,7 +224,8 @@ class _Scope:
             case {"Ref": str(name)} if name in self.parameters:
                 return self.parameters[name]
             case {"Ref": str(name)}:
-                return {"Ref": self.resources.get(name, name)}
+                resource, dot, part = name.partition(".")  # SAM: `Function.Alias`
+                return {"Ref": f"{self.resources.get(resource, resource)}{dot}{part}"}
             case {"Fn::GetAtt": [str(name), str(attribute)]}:
                 return self._attribute(name, attribute)
             case {"Fn::Sub": str(text)}:

@@ -4,7 +4,7 @@ Each wrapper passes its calls to a `Faults` object, by name: `save`, `send_reque
 An operation that takes one call to AWS in the real adapters is one call here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from functools import partial
@@ -17,11 +17,13 @@ from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOr
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
+from roundsman.model.json import Json
 from roundsman.model.leases import Leases
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.ports import (
+    NO_INPUTS,
     Created,
     DueEntry,
     Exists,
@@ -302,12 +304,20 @@ class FaultyStore(_Faulty[MemoryStore]):
         return found
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         def write() -> Saved | Superseded:
-            return self._inner.save(task, seen=seen, history=history)
+            return self._inner.save(task, seen=seen, history=history, inputs=inputs)
 
         return self._write("save", write)
+
+    def inputs(self, task: Task, names: Collection[str]) -> Mapping[str, Json]:
+        return self._around("inputs", lambda: self._inner.inputs(task, names))
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         self._around("add_history", lambda: self._inner.add_history(task_id, row))

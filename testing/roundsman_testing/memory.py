@@ -5,7 +5,7 @@ writes are given the same tables; a store that is given none has tables of its o
 `roundsman_testing.faults` wraps them to inject faults.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -19,9 +19,10 @@ from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
+from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
-from roundsman.ports import Clock, Saved, Superseded
+from roundsman.ports import NO_INPUTS, Clock, Saved, Superseded
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.dynamodb.schemas import Tables, create_tables
 from roundsman_testing.dynamodb.tables import MemoryDynamoDB
@@ -69,11 +70,16 @@ class MemoryStore(DynamoStore):
         self.tables.on_write.append(self._note_write)
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         """Store a decision and its history rows, if the stored version is still `seen`."""
         with self._deciding(task):
-            return super().save(task, seen=seen, history=history)
+            return super().save(task, seen=seen, history=history, inputs=inputs)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that owed statuses and alerts were sent, without a new version."""

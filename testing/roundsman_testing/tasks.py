@@ -16,8 +16,11 @@ class CheckedTask(Task):
     def step(self, name: str) -> StepRecord:
         """Return the step's record; that of an untouched step if it has not begun.
 
-        Raises ValueError if the plan has no such step, or the step has no such item.
+        Raises ValueError if the plan has no such step, the step has no such item, and no such step
+        was added.
         """
+        if name in self.added:
+            return Task.step(self, name)
         plain, index = item_place(name) or (name, None)
         if plain not in self.known:
             raise ValueError(

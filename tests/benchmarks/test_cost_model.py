@@ -22,6 +22,7 @@ from roundsman_console.cost.model import (
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.volumes import VOLUMES, volumes_of
 
 FIGURES, PRICES = load_figures(), load_prices()
 BUSY = 1e12  # orders a month: what an instance reads once in five seconds is of little matter
@@ -170,6 +171,50 @@ def test_twice_the_orders_cost_twice_but_for_what_stands_there() -> None:
     assert two.usd("orders") == pytest.approx(2 * one.usd("orders"))
     assert two.usd("standing") == one.usd("standing")
     assert two.usd_per_million == pytest.approx(one.usd_per_million)
+
+
+def idle(profile: str) -> Bill:
+    return bill(Wanted(0, profile=profile))
+
+
+def test_lean_waits_for_orders_at_about_three_dollars_a_month_and_standard_at_less_than_eight() -> (
+    None
+):
+    assert idle("lean").usd() <= 3.20
+    assert idle("standard").usd() <= 8
+    assert idle("lean").usd("orders") == 0
+
+
+def test_a_metric_costs_nothing_in_an_hour_without_orders() -> None:
+    def metrics(orders: float) -> float:
+        return usd(Wanted(orders), "custom metrics")
+
+    assert metrics(0) == 0
+    assert metrics(365) == pytest.approx(metrics(1e6) / 2)  # one in every other hour
+    assert metrics(1e6) == pytest.approx(FIGURES.standing["full"].metrics * 0.3)
+
+
+def test_a_profile_is_cheaper_from_the_number_of_orders_at_which_it_becomes_so() -> None:
+    found = volumes_of(MANY, FIGURES, PRICES)
+    rivals = {one.name: one.usd_per_million for one in rivals_of(MANY, FIGURES, PRICES)}
+    for (profile, rival), orders in found.cheaper_from.items():
+        assert orders is not None
+
+        def less(n: int, profile: str = profile, rival: str = rival) -> bool:
+            wanted = replace(MANY, orders_per_month=n, profile=profile)
+            return bill(wanted).usd() < rivals[rival] * n / 1e6
+
+        assert less(orders)
+        assert not less(orders - 1)
+    lean = found.cheaper_from["lean", "Step Functions Standard"]
+    assert lean is not None
+    assert lean <= 50_000
+    assert [len(each) for each in found.profiles.values()] == [len(VOLUMES)] * 3
+
+
+def test_an_order_that_costs_more_here_is_never_cheaper() -> None:
+    found = volumes_of(replace(MANY, service_ms=900_000), FIGURES, PRICES)
+    assert set(found.cheaper_from.values()) == {None}
 
 
 def test_the_same_order_elsewhere_costs_what_its_operations_do() -> None:

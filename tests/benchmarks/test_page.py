@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -14,8 +15,10 @@ from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.speed import latency
 from roundsman_console.cost.figures import load_figures
-from roundsman_console.template import mapping_of, part
-from tests.project import load_template
+from roundsman_console.cost.model import PROFILES, Wanted, bill_of
+from roundsman_console.cost.prices import load_prices
+from tests.project import translate
+from tests.support.template_reading import alarms
 
 TEXT, SCALE, LATENCY = (page.read_text(encoding="utf-8") for page in PAGES)
 
@@ -80,7 +83,32 @@ def test_the_plan_goes_by_the_units_that_were_counted() -> None:
     }
 
 
-def test_the_page_counts_the_alarms_of_the_template() -> None:
-    resources = part(load_template(), "Resources").values()
-    kinds = [str(mapping_of(resource)["Type"]) for resource in resources]
-    assert f"{kinds.count('AWS::CloudWatch::Alarm')} alarms" in TEXT
+def without_orders() -> list[list[str]]:
+    """The cells of the table of what a stack costs without orders."""
+    [_, section] = TEXT.split("### Without orders\n")
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.partition("\n### ")[0].splitlines()
+        if line.startswith("|")
+    ]
+
+
+def test_the_page_says_what_each_profile_costs_without_orders() -> None:
+    heading, _, alarms_row, *rows = without_orders()
+    profiles = [cell.strip("`") for cell in heading[1:]]
+    assert sorted(profiles) == sorted(PROFILES)
+    for column, profile in enumerate(profiles, 1):
+        found = bill_of(Wanted(0, profile=profile), load_figures(), load_prices())
+        cells = [alarms_row[column], *(row[column] for row in rows)]
+        *parts, total = [float(cell.split()[0]) for cell in cells if cell]
+        assert total == round(found.usd(), 2)
+        assert sum(parts) == pytest.approx(total, abs=0.02)
+        counted = len(alarms(translate({"Engine.Profile": profile})))
+        assert alarms_row[column].endswith(f" for {counted}")
+
+
+def test_the_page_says_what_lean_would_cost_with_two_polls_for_each_mapping() -> None:
+    prices = load_prices()
+    two = replace(prices, assumed=replace(prices.assumed, pollers=2))
+    usd = bill_of(Wanted(0, profile="lean"), load_figures(), two).usd()
+    assert f"`lean` would be {usd:.2f}." in TEXT

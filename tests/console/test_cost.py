@@ -58,9 +58,10 @@ def test_scripts_read_the_same_as_one_object() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nan"], "--orders-per-month must be from 1 to 1,000,000,000,000, not nan."),
-        (["inf"], "--orders-per-month must be from 1 to 1,000,000,000,000, not inf."),
-        (["0"], "--orders-per-month must be from 1 to 1,000,000,000,000, not 0."),
+        (["nan"], "--orders-per-month must be from 0 to 1,000,000,000,000, not nan."),
+        (["inf"], "--orders-per-month must be from 0 to 1,000,000,000,000, not inf."),
+        (["-1"], "--orders-per-month must be from 0 to 1,000,000,000,000, not -1."),
+        (["1", "--profile", "thin"], "--profile must be lean, standard or full."),
         (["1", "--steps", "101"], "--steps must be from 1 to 100, not 101."),
         (["1", "--batch", "0.5"], "--batch must be from 1 to 10 messages per invocation, not 0.5."),
         (["1", "--memory", "64"], "--memory must be from 128 to 10,240 MB, not 64."),
@@ -80,6 +81,34 @@ def test_a_number_that_means_nothing_is_refused_in_a_sentence(
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert not result.stdout
+
+
+@pytest.mark.parametrize("profile", ["lean", "standard", "full"])
+def test_a_month_without_orders_is_what_stands_there(profile: str) -> None:
+    found = reads("--orders-per-month", "0", "--profile", profile)
+    assert found["usdPerMonth"] == found["usdStanding"] == found["usdIdle"]
+    assert found["usdPerMillionOrders"] == 0
+    shown = types("--orders-per-month", "0", "--profile", profile)
+    assert shown.exit_code == 0
+    words = " ".join(shown.stdout.split())
+    assert f"{found['usdIdle']:.2f} USD a month without orders" in words
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_each_number_of_orders_is_shown_in_each_profile_and_elsewhere() -> None:
+    found = reads("--orders-per-month", "10000", "--profile", "lean")
+    volumes = found["volumes"]
+    assert isinstance(volumes, list)
+    assert [one["ordersPerMonth"] for one in volumes] == [0, 10**4, 10**5, 10**6, 10**7]
+    assert volumes[0]["profiles"]["lean"] == found["usdIdle"]
+    assert volumes[1]["profiles"]["lean"] == found["usdPerMonth"]
+    assert volumes[3]["elsewhere"]["Step Functions Standard"] == 100.8
+    cheaper = found["cheaperFrom"]
+    assert isinstance(cheaper, list)
+    assert len(cheaper) == 6
+    shown = " ".join(types("--orders-per-month", "10000").stdout.split())
+    for one in cheaper:
+        assert f"{one['ordersPerMonth']:,}" in shown
 
 
 def test_orders_of_tenants_pay_for_fair_queues() -> None:

@@ -7,6 +7,7 @@ import pytest
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman_console.order.step_waits import SchedulerNow
@@ -269,6 +270,89 @@ def test_a_callback_waits_for_somebody_outside() -> None:
     assert "a callback for charge (agent payment), until" in found.sentence
     assert "whoever has the token of the callback can answer it" in found.evidence
     assert found.next is None
+
+
+def test_a_step_that_sleeps_waits_for_its_end_and_a_person_may_end_it() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT + 120_000, since=AT - 60_000))
+    found = diagnosis_of(active(asleep))
+    assert (found.case, found.step, found.agent) == ("asleep", "charge", None)
+    assert found.sentence == (
+        "ord-1 waits for the end of the sleep charge, at 2027-01-15T08:02:00Z (in 2 min)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, asleep",
+        "it has slept since 2027-01-15T07:59:00Z; no hold stops it, and `run` does not end it: "
+        "resolved as done, it ends now",
+    )
+    assert found.next == "roundsman resolve ord-1 charge --did --reason '...'"
+
+
+def test_a_step_that_waits_for_its_signal_says_which_and_how_to_send_it() -> None:
+    awaits = StepRecord(situation=AwaitsSignal(until=AT + 120_000, since=AT - 60_000))
+    found = diagnosis_of(active(awaits))
+    assert (found.case, found.step, found.agent) == ("awaits_signal", "charge", None)
+    assert found.sentence == (
+        "ord-1 waits for the signal charge, for charge, until 2027-01-15T08:02:00Z (in 2 min)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, awaits its signal",
+        "it has waited since 2027-01-15T07:59:00Z; without a signal, it fails then by NoSignal; "
+        "resolved as done, it ends now",
+    )
+    assert found.next == "roundsman signal ord-1 charge"
+    late = StepRecord(situation=AwaitsSignal(until=AT - 3_000, since=AT - 60_000))
+    over = diagnosis_of(active(late))
+    assert over.case == "retry_late"
+    assert "a supervisor to end the wait charge, which was over 3 s ago" in over.sentence
+
+
+def test_a_sleep_that_is_over_is_the_supervisors_matter() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT - 3_000, since=AT - 60_000))
+    found = diagnosis_of(active(asleep))
+    assert found.case == "retry_late"
+    assert "a supervisor to end the sleep charge, which was over 3 s ago" in found.sentence
+
+
+def polled(**changes: object) -> StepRecord:
+    """A step that waits for its next poll."""
+    return step_record(
+        **{
+            "started_at": AT - 12_000,
+            "not_before": AT + 60_000,
+            "complete_by": AT + 90_000,
+            "polls": 7,
+            "polled_since": AT - 720_000,
+            "poll_until": AT + 600_000,
+            **changes,
+        }
+    )
+
+
+def test_a_step_that_is_polled_waits_for_the_next_poll() -> None:
+    found = diagnosis_of(active(polled()))
+    assert (found.case, found.step, found.agent) == ("polled", "charge", "payment")
+    assert found.sentence == (
+        "ord-1 waits for the next poll of charge by payment, at 2027-01-15T08:01:00Z (in 60 s)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, waits, polled",
+        "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; again at 2027-01-15T08:01:00Z; "
+        "until 2027-01-15T08:10:00Z at most",
+    )
+    assert found.next == "roundsman run ord-1 --reason '...'"
+
+
+def test_a_poll_that_is_late_is_the_supervisors_matter() -> None:
+    found = diagnosis_of(active(polled(not_before=AT - 3_000)))
+    assert found.case == "retry_late"
+    assert "the next poll of charge by payment, which was due 3 s ago" in found.sentence
+
+
+def test_a_poll_that_failed_is_attempted_again() -> None:
+    found = diagnosis_of(active(polled(failure_count=1, error=FAILED)))
+    assert found.case == "retry"
+    assert "waits for attempt 2 of 3 of charge" in found.sentence
+    assert any(words.startswith("polled 7 times in 12 min") for words in found.evidence)
 
 
 def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:

@@ -59,5 +59,5 @@ def test_a_refusal_is_for_good_and_a_failure_is_counted() -> None:
 
 def test_a_list_gives_the_reason_of_an_end_and_what_an_open_order_waits_for() -> None:
     assert reason_of(ended(TaskState.ARCHIVED)) == "why it ended"
-    assert reason_of(replace(ended(TaskState.COMPLETED), ending=None)) == ""
+    assert reason_of(replace(ended(TaskState.UNDONE), state=TaskState.COMPLETED, ending=None)) == ""
     assert reason_of(task({})) == "waits for the scheduler"

@@ -86,6 +86,7 @@ def test_undo_compensates_what_has_happened(operator: Operator) -> None:
         "why": "undo requested by ops: routine",
         "step": None,
         "undo": True,
+        "part": [],
     }
 
 

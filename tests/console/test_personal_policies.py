@@ -87,7 +87,8 @@ ON_ONE = {
         "move",
         "rejected drop",
     ),
-    *("rejected resend", "release", "resolve", "resubmit", "run", "smoke", "submit", "undo"),
+    *("rejected resend", "release", "resolve", "resubmit", "run", "signal", "smoke", "submit"),
+    "undo",
 }
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
 OF_DEPLOYERS = {"delete", "restore prepare", "restore replace", "restore start", "rollback"}
@@ -196,6 +197,7 @@ def of_submitter(users: Users, world: Stack) -> None:
         client = Client.of_stack("roundsman")
         client.submit({"orderId": "ord-2"})
         client.cancel("ord-2")
+        client.signal("ord-1", "paid")
         client.answer(token, {"chargeId": "ch_7"})
         client.status("ord-1")
 
@@ -232,6 +234,7 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(OPERATOR, "undo", "ord-2", "--yes")
     users.types(OPERATOR, "smoke", "--event", "events/good.json")
     users.types(OPERATOR, "submit", "events/good.json")
+    users.types(OPERATOR, "signal", "ord-2", "paid")
     users.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
     users.types(OPERATOR, "release", "payment")
     world.run()

@@ -12,11 +12,12 @@ from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Workflow
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.order.documents import StepDocument
 from roundsman_console.order.show_command import steps_table
-from roundsman_console.order.step_text import span, step_facts
+from roundsman_console.order.step_text import situation_words, span, step_facts
 from roundsman_console.order.step_waits import waits_of
 from roundsman_console.order.view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
@@ -24,6 +25,15 @@ from tests.support.steps import changed_step, step_record
 
 PROCESSED = step_record(process_state=ProcessState.PROCESSED)
 WORKING = step_record(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
+
+POLLED = step_record(
+    not_before=AT + 60_000,
+    complete_by=AT + 90_000,
+    started_at=AT,
+    polls=7,
+    polled_since=AT - 720_000,
+    poll_until=AT + 600_000,
+)
 
 
 def facts_of(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
@@ -133,6 +143,21 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
         (
             step_record(process_state=ProcessState.ERROR, effect=Effect.NONE),
             "failed, and it is proven that it had no effect",
+        ),
+        (
+            replace(WORKING, polls=7, polled_since=AT - 720_000, poll_until=AT + 600_000),
+            "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; until 2027-01-15T08:10:00Z at "
+            "most",
+        ),
+        (
+            changed_step(POLLED, not_before=AT),
+            "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; until 2027-01-15T08:10:00Z at "
+            "most",
+        ),
+        (
+            POLLED,
+            "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; again at 2027-01-15T08:01:00Z; "
+            "until 2027-01-15T08:10:00Z at most",
         ),
         (changed_step(WORKING, extra=60_000), "60 s more time, from its next attempt on"),
     ],
@@ -255,6 +280,53 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
     ]
     spared = [(one["waiting"], one["spared"], one["tried"]) for one in documents]
     assert spared == [(False, 2, []), (False, 0, []), (True, 0, [])]
+
+
+def test_the_situation_of_a_step_that_is_polled_says_so() -> None:
+    assert situation_words(POLLED) == "waits, polled"
+    assert situation_words(replace(WORKING, polls=1)) == "polled"
+    assert situation_words(WORKING) == ""
+
+
+def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT + 60_000, since=AT - 60_000))
+    assert situation_words(asleep) == "asleep"
+    since_until = "asleep since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
+    assert facts_of(asleep) == [f"charge: {since_until}"]
+    document = dict(step_document(asleep))
+    assert (document["situation"], document["processState"]) == ("asleep", "Pending")
+    assert document["asleepSince"] == "2027-01-15T07:59:00.000Z"
+    assert document["asleepUntil"] == "2027-01-15T08:01:00.000Z"
+    assert step_document(WORKING)["asleepUntil"] is None
+
+
+def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> None:
+    awaits = StepRecord(situation=AwaitsSignal(until=AT + 60_000, since=AT - 60_000))
+    assert situation_words(awaits) == "awaits its signal"
+    since_until = "waits for its signal since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
+    assert facts_of(awaits) == [f"charge: {since_until}"]
+    document = dict(step_document(awaits))
+    assert document["situation"] == "awaits its signal"
+    assert document["awaitsSince"] == "2027-01-15T07:59:00.000Z"
+    assert document["awaitsUntil"] == "2027-01-15T08:01:00.000Z"
+    assert (document["asleepUntil"], document["signal"]) == (None, None)
+    ended = StepRecord(situation=Ended(how=End.SUCCEEDED), finished_at=AT, signal="pay-7")
+    assert facts_of(ended) == ["charge: ended by the signal pay-7"]
+    assert step_document(ended)["signal"] == "pay-7"
+
+
+def test_scripts_get_the_polls_of_a_step() -> None:
+    names = ("situation", "polls", "polledSince", "pollUntil", "notBefore")
+    document = dict(step_document(POLLED))
+    assert [document[name] for name in names] == [
+        *("waits", 7, "2027-01-15T07:48:00.000Z", "2027-01-15T08:10:00.000Z"),
+        "2027-01-15T08:01:00.000Z",
+    ]
+
+
+def test_no_step_is_polled_beyond_the_time_of_its_task() -> None:
+    limited = replace(task({"charge": POLLED}), deadline=AT + 120_000)
+    assert step_facts(limited, plan(), (), AT)[0].endswith("; until 2027-01-15T08:02:00Z at most")
 
 
 def step_document(record: StepRecord) -> StepDocument:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from roundsman.definition.workflow import Compensation, Undo
+from roundsman.definition.workflow import Compensation, Signal, Sleep, Undo
 from roundsman.model.events import HistoryRow
 from roundsman_console.order.step_times import StepTime, open_times, retry_at, step_times
 from tests.support.large_orders import FENCED, history_of
@@ -163,6 +163,32 @@ def test_a_resubmitted_order_keeps_the_times_of_its_first_try_and_has_the_next_r
         (0, 200, "failed"),
         (60_200, 60_350, "done"),
     ]
+
+
+def test_a_sleep_is_a_wait_from_the_end_of_what_came_before_it() -> None:
+    first = step("first")
+    nap = Sleep(name="nap", for_=timedelta(minutes=2), after=(first,))
+    world = World(plan(first, nap, step("a", nap)))
+    world.start()
+    world.wait(10).succeeds("first")
+    world.wait(60)
+    assert told(world, "nap") == [("wait", 10_000, 70_000, "goes on")]
+    world.wait(60).inspect()
+    world.wait(60)
+    assert told(world, "nap") == [("wait?", 10_000, 130_000, "done")]
+
+
+def test_a_wait_for_a_signal_lasts_from_the_end_of_what_came_before_it() -> None:
+    first = step("first")
+    paid = Signal("paid", within=timedelta(minutes=2), after=(first,))
+    world = World(plan(first, paid, step("a", paid)))
+    world.start()
+    world.wait(10).succeeds("first")
+    world.wait(60)
+    assert told(world, "paid") == [("wait", 10_000, 70_000, "goes on")]
+    world.signal("paid")
+    world.wait(60)
+    assert told(world, "paid") == [("wait?", 10_000, 70_000, "done")]
 
 
 def test_what_a_person_stated_is_no_attempt() -> None:

@@ -19,6 +19,8 @@ class Answer(NamedTuple):
     error: str = "Failed"
     reminds: bool = False
     unexpected: bool = False
+    adds: tuple[str, ...] = ()
+    """The names of the steps that it adds."""
 
     @property
     def reports_an_effect(self) -> bool:
@@ -28,7 +30,10 @@ class Answer(NamedTuple):
 
 ANSWERS = {
     "succeeded": Answer(Outcome.SUCCEEDED),
+    "succeeded, and adds a step": Answer(Outcome.SUCCEEDED, adds=("leg[a]",)),
+    "succeeded, and adds what it may not": Answer(Outcome.SUCCEEDED, adds=("leg[a]", "other[a]")),
     "transient": Answer(Outcome.TRANSIENT),
+    "transient, and nothing happened": Answer(Outcome.TRANSIENT, effect=Effect.NONE),
     "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
     "permanent": Answer(Outcome.PERMANENT),
     "permanent, and nothing happened": Answer(Outcome.PERMANENT, effect=Effect.NONE),
@@ -39,6 +44,7 @@ ANSWERS = {
     "held, and nothing happened": Answer(Outcome.HELD, effect=Effect.NONE),
     "held after a call": Answer(Outcome.HELD, outcome_unknown=True),
     "progress": Answer(Outcome.PROGRESS),
+    "not yet": Answer(Outcome.POLLING),
     "waiting": Answer(Outcome.WAITING),
     "waiting, with reminders": Answer(Outcome.WAITING, reminds=True),
     "yes": Answer(Outcome.SUCCEEDED, callback=True),
@@ -67,7 +73,10 @@ class Ending(NamedTuple):
 ENDINGS = {
     "done": Ending("succeeded", acts=True),
     "answer lost": Ending(acts=True),
+    "done, and adds a step": Ending("succeeded, and adds a step", acts=True),
+    "done, and adds what it may not": Ending("succeeded, and adds what it may not", acts=True),
     "unavailable": Ending("transient"),
+    "unavailable, and proves it": Ending("transient, and nothing happened", proves=True),
     "has a bug": Ending("unexpected"),
     "done, and has a bug": Ending("unexpected", acts=True),
     "refused": Ending("permanent", refuses=True),
@@ -79,6 +88,7 @@ ENDINGS = {
     "given back, and proves it": Ending("held, and nothing happened", proves=True),
     "done, and given back": Ending("held after a call", acts=True),
     "shows progress": Ending("progress", goes_on=True),
+    "begun, and is not done": Ending("not yet", acts=True),
     "asks outside": Ending("waiting", asks=True),
     "asks outside, and reminds": Ending("waiting, with reminders", asks=True),
     "fenced": Ending("permanent"),

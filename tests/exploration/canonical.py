@@ -21,11 +21,13 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
-from roundsman.engine.request_deadlines import patience_of
+from roundsman.engine.request_deadlines import patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     Ended,
     NotBegun,
     Parked,
@@ -33,9 +35,10 @@ from roundsman.model.situations import (
     Situation,
     UnderWay,
     WaitsUntil,
+    WithoutAgent,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
+from roundsman.model.task import PERFORM, UNDO, Owed, StepError, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = MAX_VIEW_AGE + 5_000
@@ -124,7 +127,9 @@ class Records:
         that decides when it is checked again, where it may be extended."""
         self.outcomes = outcomes
         self.bounded = frozenset(
-            name for name, step in plan.steps.items() if outcomes or is_bounded(step)
+            name
+            for name, step in (*plan.steps.items(), *plan.kinds.items())
+            if outcomes or is_bounded(step)
         )
 
     def is_bounded(self, name: str) -> bool:
@@ -133,11 +138,13 @@ class Records:
 
     def patience(self, name: str) -> int:
         """How much later than its record's complete-by a request to perform the step ends."""
-        return patience_of(self.plan.steps[step_of(name)], PERFORM)
+        step = self.plan.defined(name)
+        assert step is not None
+        return patience_of(step, PERFORM)
 
     def steps(self, task: Task) -> Iterable[str]:
         """The names of the task's records, in the order of their definition."""
-        known = [name for name in self.plan.expanded(task.fan_outs).steps if name in task.steps]
+        known = [name for name in self.plan.for_task(task).steps if name in task.steps]
         return known + sorted(task.steps.keys() - set(known))
 
     def number(self, task: Task) -> int:
@@ -180,9 +187,14 @@ class Records:
             found |= {record.claim_by or 0, record.last_until or 0}
             found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
-            found.add(record.retry_until or 0)
+            found |= {record.retry_until or 0, record.poll_until or 0}
+            if isinstance(record.situation, WithoutAgent):
+                found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
+            if record.key_until is not None:
+                undo_takes = time_of(self.plan.steps[step_of(name)], UNDO)
+                found |= {record.key_until, record.key_until - undo_takes}
             if self.is_bounded(name):
                 ends_by = record.last_until and record.last_until + self.patience(name)
                 found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
@@ -216,9 +228,15 @@ class Records:
             retry_until=None if settled else _retry_until(record, now),
             unexpected_since=None if settled or record.unexpected_since is None else T0,
             waits=0 if settled else record.waits,
+            # Only whether it is polled, and until when: how often and since when is for people.
+            polls=min(record.polls, 1),
+            polled_since=None if record.polled_since is None else T0,
+            poll_until=_poll_until(record, now),
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
+            signal=record.signal,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
+            key_until=over(record.key_until, now),
             # finished_at, result and other errors are for people and for probes.
         )
 
@@ -253,6 +271,12 @@ class Records:
                     # Only whether the hold began so long ago that its end would be known.
                     since=_held_since(record, now) or T0,
                 )
+            case Asleep() as asleep:
+                return Asleep(until=at(asleep.until), since=T0)  # since when is for people
+            case AwaitsSignal() as wait:
+                # Of its begin, only for how long it waits in all is asked.
+                until = at(wait.until)
+                return AwaitsSignal(until=until, since=until - (wait.until - wait.since))
             case AtAgent() as attempt:
                 return AtAgent(
                     lock=_lock(attempt.lock, names),
@@ -311,6 +335,7 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None if task.ended else task.failure,
             ended_at=None if task.ended_at is None else T0,
+            signals=tuple(replace(one, at=T0) for one in task.signals),
             # Only whether the contents were erased is asked.
             erased_at=None if task.erased_at is None else T0,
             held_until=held_until,
@@ -336,6 +361,8 @@ def moved(task: Task, by: int) -> Task:
             situation=_moved(record.situation, by),
             acts_until=at(record.acts_until),
             retry_until=at(record.retry_until),
+            poll_until=at(record.poll_until),
+            key_until=at(record.key_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
@@ -392,6 +419,14 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
     return max(T0 + record.retry_until - now, began)
 
 
+def _poll_until(record: StepRecord, now: int) -> int | None:
+    """The end of the step's polls. That of a parked step is as long after its parking as it was."""
+    parked_since = _held_since(record, now)
+    if record.poll_until is None or record.held_since is None or parked_since is None:
+        return over(record.poll_until, now)
+    return parked_since + max(0, record.poll_until - record.held_since)
+
+
 def _lock(token: str, names: dict[str, str]) -> str:
     name = names.setdefault(name_of(token), NAMES[len(names)])
     return token_of(name, token)
@@ -433,6 +468,8 @@ def _key(task: Task) -> Key:
         task.ending,
         task.command_ids,
         tuple(task.fan_outs.items()),
+        tuple(task.added.items()),
+        task.signals,
         task.held_until,
         task.failure,
         task.corrections,

@@ -13,6 +13,8 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
+    Sleep,
     Step,
     Strategy,
     Undo,
@@ -30,7 +32,9 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import MINUTE
 from tests.exploration.canonical import T0, VERSION
@@ -84,6 +88,7 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "run": RunNow(CommandSource("run", "ann")),
         "undo": UndoAsked(CommandSource("undo", "ann")),
         "take back": UndoAsked(CommandSource("take-back", "ann", seen_version=VERSION)),
+        "take back b": UndoPart(CommandSource("take-b", "ann", seen_version=VERSION), ("b",)),
         "cancel": Cancel(CommandSource("cancel", "ann")),
         "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
         "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
@@ -92,6 +97,13 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         ),
         "resolve a did": Resolve(CommandSource("did", "ann"), "a", did=True),
         "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
+        "resolve nap did": Resolve(CommandSource("wake", "ann"), "nap", did=True),
+        "extend nap": Extend(CommandSource("extend-nap", "ann"), 30, "nap"),
+        "resolve paid did": Resolve(CommandSource("by-hand", "ann"), "paid", did=True),
+        "extend paid": Extend(CommandSource("extend-paid", "ann"), 30, "paid"),
+        "signal": Signalled(CommandSource("pay-7", "application"), "paid", 1),
+        "signal again": Signalled(CommandSource("pay-7", "application"), "paid", 1),
+        "another signal": Signalled(CommandSource("pay-8", "application"), "paid", 2),
         "extend": Extend(CommandSource("extend", "ann"), 30),
         "reconcile": Reconcile(CommandSource("reconcile", "ann"), T0),
         "erase": Erase(CommandSource("erase", "ann")),
@@ -108,6 +120,19 @@ two = step("b", one)
 row = (one, two, step("c", two))
 pair = (step("a"), step("b"))
 unfenced_row = (unfenced, step("b", unfenced, fenced=False))
+# Its undo may begin for 30 s after an attempt that took all its time.
+forgotten = replace(
+    one,
+    compensation=Compensation(
+        retry=TWICE, fences_late_performs=True, key_lifetime=3 * HALF_A_MINUTE
+    ),
+)
+
+
+def adding(*steps: Step) -> Plan:
+    """A plan in which a step may add the step `leg[a]`."""
+    return plan_of(replace(workflow(*steps), may_add=(step("leg"),)))
+
 
 A_STEP = Configuration(plan=plan(one))
 KEPT = Configuration(plan=plan(one, on_failure=Archive()))
@@ -148,6 +173,18 @@ SEVERAL = Configuration(
 HANDED_OVER = replace(
     SEVERAL, endings=("done", "given back, and proves it"), undo_endings=("done",)
 )
+MOVES = replace(
+    SEVERAL,
+    plan=plan(replace(one, agent="", agents=AGENTS)),
+    endings=("done", "unavailable, and proves it", "done, and says unavailable"),
+    undo_endings=("done",),
+)
+FORGETS = Configuration(
+    plan=plan(forgotten),
+    endings=("done", "refused"),
+    undo_endings=("done", "answer lost"),
+    commands=asked("take back"),
+)
 HELD = replace(HANDED_OVER, held=("worker",), holds=1)
 REPAIRED = Configuration(
     plan=plan(quick, on_failure=Archive()),
@@ -157,6 +194,26 @@ REPAIRED = Configuration(
 )
 FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
 ASKS = Configuration(plan=plan(briefly), endings=("asks outside",), undo_endings=("done",))
+POLLED = Configuration(
+    plan=plan(briefly), endings=("done", "begun, and is not done"), undo_endings=("done",)
+)
+nap = Sleep(name="nap", for_=2 * HALF_A_MINUTE, after=(briefly,))
+SLEEPS = Configuration(
+    plan=plan(briefly, nap, step("b", nap, retry=ONCE)),
+    endings=("done", "refused"),
+    undo_endings=("done",),
+)
+FIRST = replace(nap, after=())
+BEGINS = replace(SLEEPS, plan=plan(FIRST, step("b", FIRST, retry=ONCE)), endings=("done",))
+BESIDE = replace(SLEEPS, plan=plan(briefly, FIRST, on_failure=Archive()))
+paid = Signal("paid", within=2 * HALF_A_MINUTE, after=(briefly,))
+SIGNALLED = replace(
+    SLEEPS, plan=plan(briefly, paid, step("b", paid, retry=ONCE)), commands=asked("signal")
+)
+DEPOSIT = replace(paid, name="deposit", after=())
+TWO_WAITS = replace(SLEEPS, plan=plan(DEPOSIT, replace(paid, after=(DEPOSIT,))))
+PAID_FIRST = replace(paid, after=())
+PAID_BESIDE = replace(SLEEPS, plan=plan(briefly, PAID_FIRST, on_failure=Archive()))
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -179,6 +236,9 @@ BEATS = Configuration(
 )
 ITEMS = Configuration(plan=plan(items), endings=("done", "refused"), undo_endings=("done",))
 THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=ONCE)))
+ADDS = Configuration(
+    plan=adding(one), endings=("done, and adds a step", "refused"), undo_endings=("done",)
+)
 LOSES_PLAN = Configuration(
     plan=plan(one), endings=("done", "answer lost"), undo_endings=("done",), loses_plan=True
 )
@@ -206,6 +266,9 @@ SMALL: dict[str, Configuration] = {
     "one step, resubmitted": replace(KEPT, commands=asked("resubmit")),
     "one step, cancelled": replace(A_STEP, commands=asked("cancel")),
     "one step, completed and taken back": replace(A_STEP, commands=asked("take back")),
+    "two steps in a row, completed, and the second taken back": replace(
+        A_ROW, endings=("done",), undo_endings=FEWER, commands=asked("take back b")
+    ),
     "one step, its task out of time": near_end(one),
     "one unfenced step, its task out of time": near_end(unfenced),
     "one unfenced step, every 15 s": replace(UNFENCED, tick=15_000),
@@ -213,6 +276,8 @@ SMALL: dict[str, Configuration] = {
     "two steps in a row": A_ROW,
     # Of each of these a request is read twice, and another message handled twice.
     "a step of two agents": repeated(SEVERAL),
+    "a step of two agents that fails with and without an effect": MOVES,
+    "a step whose key is forgotten": FORGETS,
     "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
     "a step whose input is corrected": repeated(REPAIRED, "resubmit --set"),
     "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),
@@ -224,7 +289,35 @@ SMALL: dict[str, Configuration] = {
     ),
     "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
     "a step whose order is erased": repeated(A_STEP, "erase"),
+    "a sleep between two steps": replace(SLEEPS, repeats=1),
+    "a sleep between two steps, a crash": replace(SLEEPS, crashes=1),
+    "a sleep beside a step, cancelled, resolved or resubmitted": replace(
+        BESIDE, commands=asked("cancel", "resolve nap did", "resubmit")
+    ),
+    "a sleep that lasts longer, is run or undone, and whose tables are restored": replace(
+        BEGINS, commands=asked("extend nap", "run", "undo", "reconcile")
+    ),
+    "a sleep before a step, two schedulers, one in pieces": replace(BEGINS, schedulers=1),
+    "a wait for a signal between two steps": replace(SIGNALLED, repeats=1),
+    "a wait for a signal between two steps, a crash": replace(SIGNALLED, crashes=1),
+    "a wait for a signal that comes twice": replace(
+        SIGNALLED, commands=asked("signal", "signal again", "another signal")
+    ),
+    "two waits for signals of one name, a crash": replace(
+        TWO_WAITS, commands=asked("signal", "another signal"), crashes=1
+    ),
+    "a wait for a signal beside a step, cancelled, resolved or resubmitted": replace(
+        PAID_BESIDE, commands=asked("signal", "cancel", "resolve paid did", "resubmit")
+    ),
+    "a wait for a signal that lasts longer, or whose tables are restored": replace(
+        PAID_BESIDE, commands=asked("signal", "extend paid", "reconcile")
+    ),
+    "a wait for a signal, two schedulers, one in pieces": replace(
+        SIGNALLED, plan=plan(PAID_FIRST, step("b", PAID_FIRST, retry=ONCE)), schedulers=1
+    ),
     "a step that asks outside": repeated(ASKS),
+    "a step that is polled": repeated(POLLED),
+    "a step that is polled, a crash": replace(POLLED, crashes=1),
     "a step that asks outside, and reminds": repeated(REMINDS),
     "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
@@ -234,6 +327,15 @@ SMALL: dict[str, Configuration] = {
     ),
     "a step for two items, their replies together, and repeated": replace(
         ITEMS, repeats=1, together=True
+    ),
+    "a step that adds another": ADDS,
+    "a step that adds another, a crash": replace(ADDS, crashes=1),
+    "a step that adds another, and its order is taken back": replace(
+        ADDS, commands=asked("take back")
+    ),
+    "a step that adds another, before the next": replace(ADDS, plan=adding(one, two)),
+    "a step that adds what it may not": replace(
+        ADDS, endings=("done, and adds what it may not", "done, and adds a step")
     ),
     "a step with heartbeats": repeated(BEATS),
     "a step that fails, and is retried for a quarter of an hour": replace(
@@ -288,6 +390,16 @@ VERIFY: dict[str, Configuration] = {
     ),
     "two steps in a row, completed and taken back, a crash": replace(
         fewer(A_ROW), commands=asked("take back"), crashes=1
+    ),
+    "two steps in a row, completed, the second taken back, repaired or not, and the first": replace(
+        A_ROW,
+        plan=plan(briefly, step("b", briefly, retry=ONCE)),
+        endings=("done",),
+        undo_endings=("done", "refused"),
+        commands=asked("take back b", "take back", "resubmit"),
+    ),
+    "two steps in a row, completed, and the second taken back, a crash": replace(
+        fewer(A_ROW), endings=("done",), commands=asked("take back b"), crashes=1
     ),
     "two steps in a row, their task out of time": near_end(one, two),
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),
@@ -362,6 +474,18 @@ VERIFY: dict[str, Configuration] = {
     "a step and its task that are given more time": replace(
         extended(briefly), copies=1, commands=asked("extend", "extend a")
     ),
+    "a step that is polled, and fails or is cancelled": replace(
+        POLLED,
+        plan=plan(one),
+        endings=("done", "begun, and is not done", "answer lost", "unavailable", "refused"),
+        copies=1,
+        commands=asked("cancel", "run"),
+    ),
+    "a polled step that is given more time, and whose tables are restored": replace(
+        POLLED, commands=asked("extend a", "reconcile")
+    ),
+    "an unfenced step that is polled": repeated(replace(POLLED, plan=plan(unfenced))),
+    "a step that is polled, whose replies may wait": replace(POLLED, looks=True, copies=1),
     "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
     "a step that asks outside and reminds, a crash, and is cancelled": replace(
         REMINDS, crashes=1, commands=asked("cancel")

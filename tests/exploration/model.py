@@ -13,6 +13,8 @@ The engine is real (`shells`), the world around it is modelled here:
 - where somebody outside is asked, who has the token may answer at any time, Yes or No, or never;
   a reminder of that is sent, and its agent does not reply;
 - an agent is held, and takes work again, at any time, and a plan cannot be read;
+- a service finds an effect by its key for as long as its workflow says, from when that was first
+  sent; after that, an undo finds nothing, and says that it is done;
 - a person says what is true when it is heard: that an effect stands, or that none does;
 - a process dies after any call that had an effect, while the budget lasts;
 - schedulers and supervisors read, and act on what they read while others act in between;
@@ -31,6 +33,7 @@ from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS
@@ -123,7 +126,12 @@ class TaskModel:
         )
         self._rules = Rules(self.records)
         self.course = Course(self)
-        steps = configuration.plan.steps
+        steps = {**configuration.plan.steps, **configuration.plan.kinds}
+        self._lifetimes = {
+            name: step.compensation.key_lifetime
+            for name, step in steps.items()
+            if step.compensation is not None and step.compensation.key_lifetime is not None
+        }
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
         answers = {
             ENDINGS[ending].says
@@ -362,21 +370,38 @@ class TaskModel:
             mail=rest.mail + sent,
             reported=reported | ran.reports if ended else reported,
             reads=tuple(_behind(read, ran.decisions) for read in rest.reads),
+            found_until=self._found_until(rest, asked),
         )
         names = dict(ran.names)
         if FRESH in names:
             names[KEPT] = names[FRESH]
         return self._settling.settled(after, names, keeps=keeps)
 
+    def _found_until(
+        self, state: State, asked: Iterable[AgentRequest]
+    ) -> frozenset[tuple[str, int]]:
+        """Until when each key is found, if its service may have stored it when it was sent."""
+        known = {key for key, _ in state.found_until}
+        new = {
+            (request.idempotency_key, T0 + self._lifetimes[step_of(request.step)])
+            for request in asked
+            if request.operation == PERFORM and step_of(request.step) in self._lifetimes
+        }
+        return state.found_until | {(key, until) for key, until in new if key not in known}
+
     def _mail(self, request: AgentRequest, now: int) -> Mail:
-        acts_until = request.complete_by + SKEW - now + T0
+        ends_by = request.complete_by - now + T0
+        if request.operation == UNDO:
+            until = ends_by if step_of(request.step) in self._lifetimes else 0
+        else:
+            until = ends_by + SKEW if self._lands_in_time(request.step) else 0
         return Mail(
             "request",
             request.step,
             request.operation,
             request.idempotency_key,
             request.lock,
-            acts_until if request.operation == PERFORM and self._lands_in_time(request.step) else 0,
+            until,
         )
 
     def _lands_in_time(self, step: str) -> bool:
@@ -433,8 +458,7 @@ class TaskModel:
         standing, spent, closed = rest.standing, rest.spent, rest.closed
         if end.acts and request.operation == PERFORM:
             standing |= {(request.step, request.key)}
-        elif end.acts:
-            perform_key = request.key.replace(f"/{UNDO}", f"/{PERFORM}")
+        elif end.acts and (perform_key := _perform_key(request)) not in _forgotten(rest):
             standing -= {(request.step, perform_key)}
             spent |= {perform_key}
         mail = rest.mail
@@ -475,6 +499,7 @@ class TaskModel:
         """How many ms it is to the next instant that anything depends on; 0 where there is none."""
         instants = self.records.instants(state.record)
         instants |= {mail.until for mail in state.mail if mail.until > T0}
+        instants |= {until for _, until in state.found_until if until > T0}
         return min(instants, default=T0) - T0
 
     def later(self, state: State, by: int) -> State:
@@ -482,7 +507,9 @@ class TaskModel:
         record, names = self.records.canonical(self.records.tasks[state.record], T0 + by)
         mail = tuple(_later(m, by) if m.until else m for m in state.mail)
         reads = tuple(read._replace(age=read.age + by) for read in state.reads)
-        return self._settled(state._replace(record=record, mail=mail, reads=reads), names)
+        found = frozenset((key, max(until - by, T0)) for key, until in state.found_until)
+        after = state._replace(record=record, mail=mail, reads=reads, found_until=found)
+        return self._settled(after, names)
 
     def _settled(self, state: State, names: Mapping[str, str] | None = None) -> State:
         return self._settling.settled(state, names)
@@ -507,6 +534,15 @@ def _later(mail: Mail, by: int) -> Mail:
     return mail._replace(until=max(until, T0) if mail.kind == "reply" else until)
 
 
+def _perform_key(undo: Mail) -> str:
+    return undo.key.replace(f"/{UNDO}", f"/{PERFORM}")
+
+
+def _forgotten(state: State) -> set[str]:
+    """The keys under which a service finds nothing any more, so that an undo undoes nothing."""
+    return {key for key, until in state.found_until if until <= T0}
+
+
 def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
     """The state in which a person can truthfully report that; None where there is none.
 
@@ -515,6 +551,8 @@ def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
     if not isinstance(event, Resolve):
         return state
     record = task.step(event.step)
+    if isinstance(record.situation, WithoutAgent):
+        return state  # who ends such a wait says nothing about effects
     stands = any(step == event.step for step, _ in state.standing)
     if record.operation == PERFORM:
         return state if stands == event.did else None

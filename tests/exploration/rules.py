@@ -9,12 +9,14 @@ faults stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW, STATUSES
+from roundsman.engine.decision import SKEW, end_status
 from roundsman.engine.due import Lane, start_interval
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import Effect, StepRecord, Task, step_of
-from roundsman_console.audit.stored_order import StandingEffect
-from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
+from roundsman.model.task import Effect, StepRecord, Task
+from roundsman_console.audit.checks import CHECKS
+from roundsman_console.audit.stored_order import StandingEffect, StoredOrder
+from roundsman_testing.invariants.rules import Invariant, found_by, of_effects, of_record
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 from tests.support.steps import stored_step
@@ -56,16 +58,20 @@ class Rules:
     def _stored(self, task: Task, state: State) -> Iterator[str]:
         for broken in of_record(task, T0, slack=self._slack):
             yield broken.invariant.value
+        order = StoredOrder(task=task, at=T0, plan=self._plan)
+        for broken in found_by(CHECKS[Invariant.TAKEN_BACK], Invariant.TAKEN_BACK, order):
+            yield broken.invariant.value
         effects = [StandingEffect(step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
-        plan = self._plan.expanded(task.fan_outs)
+        plan = self._plan.for_task(task)
         if not _starts_in_order(plan, task):
             yield Invariant.IN_ORDER.value
         if not _undoes_in_order(plan, task):
             yield UNDO_IN_ORDER
         undoes = task.ending is not None and task.ending.undo
-        compensated = {s for s, _ in state.standing if self._plan.steps[step_of(s)].compensation}
+        defined = {name: self._plan.defined(name) for name, _ in state.standing}
+        compensated = {name for name, step in defined.items() if step and step.compensation}
         if task.state is TaskState.CANCELLED and undoes and compensated:
             yield CANCELLED
         if not _at_most_one_stands(state):
@@ -85,6 +91,7 @@ def _starts_in_order(plan: Plan, task: Task) -> bool:
         task.step(before).process_state in DONE
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
+        or (isinstance(record.situation, WithoutAgent) and task.ending is None)
         for before in plan.before(name)
     )
 
@@ -121,7 +128,8 @@ def is_called_without_effect(record: StepRecord) -> bool:
 
 
 def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
-    """The steps, each with the instant at which it can be claimed or reminded of, or is overdue.
+    """The steps, each with the instant at which it can be claimed, woken or reminded of, or is
+    overdue.
 
     By the plan and the states of the steps alone: not by what the record says of looking at it.
     """
@@ -131,6 +139,9 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
             reminds = record.remind_at if task.ending is None else None
             ends = (stored_step(record).complete_by, record.heartbeat_by, reminds)
             yield name, max(now, min(at for at in ends if at is not None))
+        elif isinstance(record.situation, WithoutAgent):
+            if task.ending is None:
+                yield name, max(now, record.situation.until)
         elif _is_ready(plan, task, name):
             yield name, max(now, record.not_before or 0)
 
@@ -165,6 +176,6 @@ def _unreported_end(task: Task, state: State) -> str | None:
     alerted = ("alert", "task_archived") in owed or "alert" in state.reported
     if task.state is TaskState.ARCHIVED and not alerted:
         return Invariant.ALERTED.value
-    if ("status", STATUSES[task.state]) not in owed and "status" not in state.reported:
+    if ("status", end_status(task)) not in owed and "status" not in state.reported:
         return Invariant.REPORTED.value
     return None

@@ -5,23 +5,23 @@ Nothing of the engine is modelled here: a message goes through `Scheduler`, a pa
 that has an effect; one that has read and not yet written is run again from what it had read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from roundsman.engine import agent_holds, attempts, machine, time_credit
-from roundsman.engine.decision import STATUSES
-from roundsman.errors import RoundsmanError, TryAgain
-from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
+from roundsman.engine.decision import PARTLY_UNDONE, STATUSES
+from roundsman.errors import InvalidMessage, RoundsmanError, TryAgain
+from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome, Signalled
 from roundsman.model.failure import RETRIED, Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
-from roundsman.model.task import StepError, StepRecord, Task
-from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
+from roundsman.model.task import StepError, StepRecord, StepToAdd, Task
+from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
@@ -38,10 +38,11 @@ TASK_ID = "ord-1"
 ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
 JITTER = 0.5
 REMIND_EVERY = 30 * SECOND
+POLL_EVERY, POLL_WITHIN = 30 * SECOND, MINUTE
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
 
-NAMES_OF_ENDS = frozenset({"task_archived", *STATUSES.values()})
+NAMES_OF_ENDS = frozenset({"task_archived", PARTLY_UNDONE, *STATUSES.values()})
 
 
 class Ran(NamedTuple):
@@ -215,7 +216,10 @@ class Shells:
         elif job.kind == "reply":
             self._scheduler(desk, world).reply(_reply(job), job.name)
         else:
-            self._scheduler(desk, world).command(self._command(job), job.name)
+            # One that is refused becomes a rejected message, and is acknowledged.
+            is_signal = isinstance(self._commands.get(job.step), Signalled)
+            with suppress(InvalidMessage) if is_signal else nullcontext():
+                self._scheduler(desk, world).command(self._command(job), job.name)
 
     def _together(self, desk: "Desk", batch: Batch, world: World) -> None:
         mails = (batch.first, batch.second)
@@ -357,16 +361,25 @@ class Desk(MemoryStore):
             return self._read
         return super().load(task_id, now, latest=latest)
 
+    def inputs(self, task: Task, names: Collection[str]) -> dict[str, Json]:
+        """Nothing: the steps of these explorations are added without an input."""
+        return dict.fromkeys(names)
+
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
         return iter([DueEntry(TASK_ID, T0)]) if self.world.old_entry else super().due(lane, until)
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         if self.committed:
             self._remember(task)
             return Saved()
-        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
+        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs))
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)
@@ -500,7 +513,10 @@ def _reply(job: Mail) -> Reply:
         error=StepError(answer.error, "", answer.unexpected) if failed else None,
         until=job.until if answer.outcome is Outcome.WAITING else None,
         remind_every=REMIND_EVERY if answer.reminds else None,
+        again_in=POLL_EVERY if answer.outcome is Outcome.POLLING else None,
+        within=POLL_WITHIN if answer.outcome is Outcome.POLLING else None,
         outcome_unknown=answer.outcome_unknown,
         effect=answer.effect,
         callback=answer.callback,
+        then=tuple(map(StepToAdd, answer.adds)),
     )

@@ -61,7 +61,7 @@ class State(NamedTuple):
     `crashes`, `commands` and `holds` are what is left of them. `held` are the agents that take no
     work. `closed` are the locks of claims of which it was proved that nothing happened: no request
     of them acts any more; and the keys under which somebody outside has answered No, and never
-    answers Yes.
+    answers Yes. `found_until` has the keys that a service finds for a time only, and until when.
     """
 
     record: int
@@ -77,6 +77,7 @@ class State(NamedTuple):
     holds: int
     held: frozenset[str]
     closed: frozenset[str]
+    found_until: frozenset[tuple[str, int]] = frozenset()
 
 
 def in_words(records: Records, state: State) -> str:

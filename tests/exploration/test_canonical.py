@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.model.situations import AtAgent, AwaitsCallback, Ended, Parked, Ready, WaitsUntil
+from roundsman.model.situations import (
+    Asleep,
+    AtAgent,
+    AwaitsCallback,
+    Ended,
+    Parked,
+    Ready,
+    WaitsUntil,
+)
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ANSWERS
@@ -21,7 +29,10 @@ from tests.exploration.canonical import T0, Records, name_of, token_of
 from tests.exploration.configurations import (
     AGENTS,
     beats,
+    briefly,
+    forgotten,
     items,
+    nap,
     patient,
     plan,
     row,
@@ -45,6 +56,8 @@ PLANS = (
     plan(replace(several, heartbeat_within=beats.heartbeat_within)),
     plan(items, step("b", items)),
     plan(patient),
+    plan(briefly, nap, step("b", nap)),
+    plan(forgotten),
 )
 HELD = ((), (), (), ("worker",), AGENTS)
 WAITS = (
@@ -70,10 +83,13 @@ JUDGED = {
         *("operation", "situation", "failure_count", "started_at", "agent", "round", "acts_until"),
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
+        *("polls", "polled_since", "poll_until", "signal"),
+        "key_until",
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
     Parked: {"not_before", "claim_by", "since"},
+    Asleep: {"until", "since"},
     AtAgent: {"lock", "until", "heard_at", "extra", "late_since", "heartbeat_by"},
     AwaitsCallback: {
         *("lock", "until", "heard_at", "extra", "late_since"),
@@ -168,6 +184,15 @@ class Life:
 @example(
     PLANS[1],
     [(0, "start", 0, OUTCOMES[0], (), None), (30_000, "inspect", 0, OUTCOMES[0], (), None)],
+)
+@example(  # parked after the end of its polls
+    PLANS[0],
+    [
+        (0, "start", 0, OUTCOMES[0], (), None),
+        (0, "reply", 0, "not yet", (), None),
+        (61_000, "start", 0, OUTCOMES[0], ("worker",), None),
+        (29_999, "start", 0, OUTCOMES[0], (), None),
+    ],
 )
 def test_a_record_and_its_canonical_one_come_to_the_same(
     made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...], bool | None]]

@@ -20,6 +20,7 @@ from roundsman.engine import (
     fan_out,
     machine,
     operator,
+    requests,
     routing,
     timeouts,
 )
@@ -28,6 +29,7 @@ from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
@@ -35,7 +37,7 @@ from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.situations import AtAgent, AwaitsCallback, End, Ended
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
+from roundsman.model.task import PERFORM, AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import queue_watch, scheduler
 from roundsman_testing.invariants.rules import Invariant
@@ -47,9 +49,11 @@ from tests.exploration.configurations import (
     BEATS,
     EVERY,
     FOR_GOOD,
+    FORGETS,
     HELD,
     ITEMS,
     LOSES_PLAN,
+    MOVES,
     REMINDS,
     RUN_EARLY,
     SEVERAL,
@@ -290,6 +294,41 @@ def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
     patch.setattr(machine, "set_start_deadlines", lambda context: None)
 
 
+def a_failure_is_taken_for_a_proof(patch: Patch) -> None:
+    real = attempts.failed
+
+    def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
+        real(context, step, replace(reply, effect=Effect.NONE))
+
+    patch.setattr(machine, "failed", failed)
+
+
+def keys_are_never_forgotten(patch: Patch) -> None:
+    for module in (attempts, compensation):
+        patch.setattr(module, "key_ends_at", lambda *_: None)
+
+
+def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
+    real = attempts.claim
+
+    def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
+        record = context.decision.step(step.name)
+        if record.operation == PERFORM:
+            context.decision.steps[step.name] = replace(record, key_until=None)
+        real(context, step, claimant)
+
+    patch.setattr(ready_steps, "claim", claim)
+
+
+def an_undo_may_act_when_its_key_is_forgotten(patch: Patch) -> None:
+    """The request waits in its queue for as long as that of any other undo."""
+
+    def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
+
+    patch.setattr(requests, "ends_at", later)
+
+
 PASSED_BY = replace(RUN_EARLY, supervisors=1)
 RACED = Configuration(
     plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
@@ -348,6 +387,10 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (a_lock_does_not_name_its_version, REPEATED, 2, GIVEN_ONCE),
     (an_agent_is_left_without_a_proof, GIVEN_BACK, 8, Invariant.ONCE.value),
     (an_agent_is_left_before_it_is_undone, SEVERAL, 4, Invariant.EXPLAINED.value),
+    (a_failure_is_taken_for_a_proof, MOVES, 3, KNOWN),
+    (keys_are_never_forgotten, FORGETS, 7, Invariant.UNDONE.value),
+    (a_key_lasts_from_the_last_request_on, FORGETS, 9, Invariant.UNDONE.value),
+    (an_undo_may_act_when_its_key_is_forgotten, FORGETS, 8, Invariant.UNDONE.value),
     (a_refusal_is_taken_for_a_proof, COPIED, 4, KNOWN),
     (a_fresh_key_is_given_without_a_proof, FRESH, 5, Invariant.ONCE.value),
     (a_person_is_believed_about_what_is_to_come, RESOLVED_UNFENCED, 5, Invariant.ONCE.value),

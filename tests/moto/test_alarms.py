@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import boto3
 import pytest
@@ -165,6 +166,7 @@ def test_the_alarm_is_about_the_share_of_at_least_five_undone_orders(
     assert share_of({"undone": undone, "completed": completed}) == percent
 
 
+@cache
 def share_alarm() -> Document:
     return alarms(translate())[SHARE]
 

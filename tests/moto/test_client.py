@@ -1,5 +1,6 @@
 """`roundsman.client` against the template's stack: what an application calls."""
 
+from datetime import timedelta
 from typing import cast
 
 import boto3
@@ -36,6 +37,21 @@ def test_an_order_is_submitted_and_its_status_read(world: Stack, client: Client)
     assert set(status.steps.values()) == {ProcessState.PROCESSED}
     assert status.submitted_at <= cast("int", status.ended_at) <= status.complete_by
     assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_an_application_waits_for_the_end_of_its_order(world: Stack, client: Client) -> None:
+    client.submit(event("ord-1"))
+    seen: list[OrderStatus] = []
+    status = client.wait(
+        "ord-1",
+        timeout=timedelta(minutes=1),
+        on_change=seen.append,
+        sleep=lambda _seconds: world.run(),
+        moment=lambda: 0.0,
+    )
+    assert status is not None
+    assert status.state is TaskState.COMPLETED
+    assert seen == [status]
 
 
 def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> None:

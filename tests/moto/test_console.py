@@ -85,6 +85,42 @@ def test_an_order_that_is_not_known_in_time_may_be_on_its_way(
     assert (sent.stdout, patience.slept) == ("Sent. See: roundsman show ord-2\n", [])
 
 
+def test_submit_waits_for_the_end_and_shows_the_progress_without_contents(world: Stack) -> None:
+    sent = roundsman("submit", "-", "--wait", "60", typed=json.dumps(order("ord-1")))
+    assert (sent.exit_code, sent.stdout) == (0, "")
+    lines = without_place(sent.stderr).splitlines()
+    assert lines[-1].startswith("ord-1: Completed, ")
+    assert "charge_card Processed" in lines[-1]
+    assert "tok_" not in sent.stderr
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_an_order_that_ends_otherwise_is_an_exit_code_for_scripts(world: Stack) -> None:
+    declined = json.dumps(order("ord-1") | {"paymentToken": "tok_declined"})
+    sent = roundsman("submit", "-", "--wait", "60", "--json", typed=declined)
+    assert sent.exit_code == 1
+    assert json.loads(sent.stdout)["state"] == "Undone"
+    assert "ord-1 is Undone, not completed. See: roundsman show ord-1\n" in sent.stderr
+
+
+def test_an_order_that_has_not_ended_in_time_is_another(world: Stack, patience: Patience) -> None:
+    later = json.dumps(order("ord-1") | {"processing": {"processIn": 3600}})
+    sent = roundsman("submit", "-", "--wait", "60", typed=later)
+    assert sent.exit_code == 4
+    assert "ord-1 has not ended after 60 s. See: roundsman show ord-1\n" in sent.stderr
+    assert patience.now == pytest.approx(60)
+    patience.sleeping = lambda: None
+    sent = roundsman("submit", "-", "--wait", "5", typed=json.dumps(order("ord-2")))
+    assert sent.exit_code == 4
+    assert "Sent, but ord-2 is not known after 5 s" in sent.stderr
+
+
+def test_to_wait_and_not_to_wait_exclude_each_other(world: Stack) -> None:
+    sent = roundsman("submit", "-", "--wait", "5", "--no-wait", typed=json.dumps(order("ord-1")))
+    assert sent.exit_code == 2
+    assert "Give either --wait or --no-wait." in sent.stderr
+
+
 WRONG = {
     "\ufeff"
     + json.dumps({"orderId": "ord-1"}): "begins with a byte order mark; send it without one",

@@ -172,6 +172,17 @@ def resubmitted_once_its_plan_is_back() -> World:
     return world
 
 
+def polled() -> World:
+    """An outside job is not done at the first poll; a person gives it time, and then it is done."""
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    world.is_not_done("a")
+    world.extend(60, "a")
+    world.wait(60).start()
+    world.succeeds("a")
+    return world
+
+
 COPING_STORIES: list[Callable[[], World]] = [
     held,
     lambda: held(LATER),
@@ -187,4 +198,5 @@ COPING_STORIES: list[Callable[[], World]] = [
     lambda: cancelled_in_an_undo_that_goes_on(0),
     lambda: cancelled_in_an_undo_that_goes_on(60),
     resubmitted_once_its_plan_is_back,
+    polled,
 ]

@@ -3,27 +3,36 @@
 from datetime import timedelta
 
 from roundsman.agents.callbacks import Callback
+from roundsman.agents.not_yet import NotYet
 from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import TransientError
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
 from roundsman_testing.world.queues import REPLIES
 from roundsman_testing.world.services import FOR_EVER
 from tests.support.crash_story import (
+    ADDING,
     BESIDE,
     CHECKED,
     DIAMOND,
+    FORGETFUL,
     LINE,
     MINUTES,
     ORDER_ID,
     PAIR,
+    PICKED,
     PICKING,
+    SIGNALLED,
+    SLEEPY,
     SLOW,
     TWO_AGENTS,
     UNDOABLE,
     Story,
+    adds_legs,
     answers,
     asks,
+    awaits_its_signal,
     both,
     breaker_opens,
     charge,
@@ -35,17 +44,21 @@ from tests.support.crash_story import (
     paid,
     passes,
     patient,
+    polls_a_job,
     refused,
     reserve,
     runs,
     send,
     shows_progress,
+    signals,
+    sleeps,
     starts_in,
     waits,
     worker,
 )
 from tests.support.machine_world import REPLY_TO, step, workflow
 
+LEGS = ("leg[one]", "leg[two]", "leg[three]")
 C, A, U, X = TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED
 
 SIDES = tuple(step(f"side_{letter}") for letter in "abc")
@@ -240,11 +253,67 @@ LONG_AND_SHARED = {
         agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
         acts=(waits, passes(1.5 * MINUTES), answers("charge")),
     ),
+    "steps that are added": Story(
+        workflow=ADDING,
+        end=C,
+        stands=("reserve", *LEGS, "charge"),
+        agents=adds_legs,
+    ),
+    "steps that are added and undone": Story(
+        workflow=ADDING,
+        end=U,
+        stands=(),
+        agents=adds_legs,
+        services=refused("charge"),
+    ),
+    "a job that is polled": Story(
+        workflow=SLOW,
+        end=C,
+        stands=("reserve", "charge"),
+        agents=polls_a_job,
+    ),
+    "a job that is polled, and is cancelled": Story(
+        workflow=SLOW,
+        end=X,
+        stands=(),
+        agents=worker(lambda request: NotYet(again_in=MINUTES, within=60 * MINUTES)),
+        acts=(asks("charge"), passes(1.5 * MINUTES), lambda world: world.cancel(ORDER_ID)),
+    ),
+    "a sleep between two steps": Story(
+        workflow=SLEEPY,
+        end=C,
+        stands=("reserve", "ship"),
+    ),
+    "a sleep, and an order that is cancelled meanwhile": Story(
+        workflow=SLEEPY,
+        end=X,
+        stands=(),
+        acts=(sleeps, passes(MINUTES), lambda world: world.cancel(ORDER_ID)),
+    ),
+    "a signal that comes before its step": Story(
+        workflow=SIGNALLED,
+        end=C,
+        stands=("reserve", "ship"),
+        acts=(is_taken, signals),
+    ),
+    "a signal that comes while its step waits, twice": Story(
+        workflow=SIGNALLED,
+        end=C,
+        stands=("reserve", "ship"),
+        acts=(awaits_its_signal, signals, signals),
+    ),
+    "a signal that never comes": Story(workflow=SIGNALLED, end=U, stands=()),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,
         end=C,
         stands=("reserve", "charge"),
         services=lambda world: world.on("charge").fails(4),
+    ),
+    "an agent whose service promises that it did nothing": Story(
+        workflow=TWO_AGENTS,
+        end=C,
+        stands=("reserve", "charge"),
+        services=lambda world: world.on("charge").fails(3, TransientError("503", no_effect=True)),
     ),
     "an agent that did it before another one stands in": Story(
         workflow=TWO_AGENTS,
@@ -279,6 +348,31 @@ PEOPLE = {
         services=lambda world: world.on("ship").hangs(FOR_EVER),
         acts=(asks("ship"), lambda world: world.operator.cancel(ORDER_ID)),
     ),
+    "a part of it is taken back": Story(
+        workflow=PICKED,
+        end=C,
+        stands=("reserve", "pick[0]"),
+        services=lambda world: world.on("pick[1]", UNDO).fails().loses_answer(),
+        acts=(runs, lambda world: world.operator.undo(ORDER_ID, "pick[1]")),
+        before_end=("started", "completed"),
+        at_end="partly_undone",
+    ),
+    "a part of it is taken back after an undo that failed": Story(
+        workflow=PICKED,
+        end=C,
+        stands=("reserve", "pick[0]"),
+        services=lambda world: world.on("pick[1]", UNDO).refuses(),
+        acts=(
+            runs,
+            lambda world: world.operator.undo(ORDER_ID, "pick[1]"),
+            runs,
+            is_up("pick[1]", UNDO),
+            lambda world: world.operator.resubmit(ORDER_ID),
+        ),
+        before_end=("started", "completed", "failed"),
+        at_end="partly_undone",
+        alerts=1,
+    ),
     "cancelled before its time": Story(
         workflow=PAIR,
         end=X,
@@ -301,6 +395,15 @@ PEOPLE = {
         services=refused("charge"),
         acts=(runs, lambda world: world.operator.undo(ORDER_ID)),
         before_end=("started", "failed"),
+        alerts=1,
+    ),
+    "an undo is asked for after the lifetime of a key": Story(
+        workflow=FORGETFUL,
+        end=A,
+        stands=("charge",),
+        options=ProcessingOptions(reply_to=REPLY_TO),
+        acts=(runs, passes(timedelta(days=2)), lambda world: world.operator.undo(ORDER_ID)),
+        before_end=("started", "completed"),
         alerts=1,
     ),
     "resubmitted": Story(

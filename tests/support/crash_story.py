@@ -1,12 +1,24 @@
 """What a whole order is made of: its workflow, what services and people do, how it must end."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from roundsman.agents.agent import Agent
+from roundsman.agents.not_yet import NotYet
+from roundsman.agents.outcomes import Done
 from roundsman.agents.request import StepRequest
-from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Signal,
+    Sleep,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
@@ -39,7 +51,7 @@ class Story:
 
     At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
     fault may leave in another state, with or without effect. `before_end` are the statuses
-    between `received` and the end's.
+    between `received` and the end's; that is `at_end`, or the usual one of its state.
     """
 
     workflow: Workflow
@@ -51,13 +63,14 @@ class Story:
     options: ProcessingOptions = WISHES
     perhaps: Sequence[str] = ()
     before_end: Sequence[str] = ("started",)
+    at_end: str | None = None
     alerts: int = 0
 
     @property
     def statuses(self) -> list[str]:
         if self.options.reply_to is None:
             return []
-        return ["received", *self.before_end, STATUSES[self.end]]
+        return ["received", *self.before_end, self.at_end or STATUSES[self.end]]
 
 
 # --- Workflows -------------------------------------------------------------------------------
@@ -82,6 +95,8 @@ picked = step(
     retry=TWO_SECONDS,
     compensation=FENCED,
 )
+signal = Signal("confirmed", within=10 * MINUTES, after=(held,))
+nap = Sleep(name="nap", for_=5 * MINUTES, after=(held,))
 slow = step(
     "charge",
     held,
@@ -93,6 +108,14 @@ slow = step(
 shared = step(
     "charge", reserve, retry=TWO_SECONDS, agents=("worker", "second"), compensation=FENCED
 )
+
+forgotten = step(
+    "charge",
+    held,
+    retry=TWO_SECONDS,
+    compensation=replace(FENCED, key_lifetime=timedelta(days=1)),
+)
+leg = step("leg", retry=TWO_SECONDS, compensation=FENCED)
 
 LINE = workflow(reserve, charge, ship)
 PAIR = workflow(reserve, charge)
@@ -111,8 +134,15 @@ BESIDE = workflow(
     on_failure=Undo(),
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
+PICKED = workflow(held, picked, on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
+SIGNALLED = workflow(
+    held, signal, step("ship", signal, retry=TWO_SECONDS, compensation=UNFENCED), on_failure=Undo()
+)
+SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
+FORGETFUL = workflow(held, forgotten, retain_for=timedelta(days=3))
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
+ADDING = workflow(held, paid, may_add=(leg,), on_failure=Undo())
 
 
 def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Agent]]:
@@ -130,9 +160,42 @@ def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Ag
     return made
 
 
+def adds_legs() -> Sequence[Agent]:
+    """The agent of ADDING: its first step adds two legs, and the first of them adds a third one."""
+    agent = Agent("worker")
+    for each in (held, paid, leg):
+        agent.compensates(each)(lambda request: None)
+    legs = (leg.named("one", input=1), leg.named("two", input=2, after=("leg[one]",)))
+    agent.performs(held)(lambda request: Done({"done": request.step}, then=legs))
+    agent.performs(paid)(lambda request: {"done": request.step})
+
+    @agent.performs(leg)
+    def go(request: StepRequest) -> Done:
+        more = (leg.named("three", input=3),) if request.step_input == 1 else ()
+        return Done({"leg": request.step_input}, then=more)
+
+    return (agent,)
+
+
 def shows_progress(request: StepRequest) -> object:
     request.progress()
     return {"done": request.step}
+
+
+def polls_a_job() -> Sequence[Agent]:
+    """The agent of SLOW, with an outside job that is done when it is looked at for the third time.
+
+    A call that is made once more under its key finds it done.
+    """
+    looks = Counter[str]()
+
+    def poll(request: StepRequest) -> object:
+        looks[request.idempotency_key] += 1
+        if looks[request.idempotency_key] < 3:
+            return NotYet(again_in=MINUTES, within=60 * MINUTES)
+        return {"done": request.step}
+
+    return worker(poll)()
 
 
 # --- What happens ----------------------------------------------------------------------------
@@ -159,6 +222,23 @@ def is_taken(world: World) -> None:
 def waits(world: World) -> None:
     """Run until the step that an outside system answers was begun there."""
     world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
+
+
+def sleeps(world: World) -> None:
+    """Run until the sleep has begun."""
+    is_taken(world)
+    world.run(until=lambda: "nap" in world.task(ORDER_ID).steps)
+
+
+def signals(world: World) -> None:
+    """Send the signal that the order waits for, or will wait for."""
+    world.signal(ORDER_ID, "confirmed", {"ok": True}, signal_id="c-7")
+
+
+def awaits_its_signal(world: World) -> None:
+    """Run until the step waits for its signal."""
+    is_taken(world)
+    world.run(until=lambda: "confirmed" in world.task(ORDER_ID).steps)
 
 
 def answers(name: str) -> Act:

@@ -86,7 +86,16 @@ def undone_without_compensation() -> World:
     return world
 
 
+def out_of_time() -> World:
+    """A task that only waits, for a step without compensation, gets a Start after its time."""
+    world = waiting(None)
+    world.succeeds("b")
+    world.wait_until(world.task.complete_by).start()
+    return world
+
+
 ENDED_WAIT_STORIES = (
+    out_of_time,
     stopped,
     undone_without_compensation,
     lambda: waiting(UNFENCED),

@@ -92,7 +92,7 @@ def settle(world: World, names: Sequence[str], done: int, failed: int) -> None:
 
 def made(world: World) -> MadeOrder:
     """The order as the world has left it."""
-    plan_of_task = world.plan.expanded(world.task.fan_outs)
+    plan_of_task = world.plan.for_task(world.task)
     return MadeOrder(plan_of_task, world.task, history_of(world), world.decisions[0][0])
 
 

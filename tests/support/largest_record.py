@@ -4,18 +4,21 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from roundsman.definition.workflow import MOST_STEPS
+from roundsman.definition.workflow import MOST_ADDED, MOST_STEPS
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.corrections import Change, corrections_size
 from roundsman.model.json import size_in_bytes
 from roundsman.model.record_limits import (
+    ADDED_LIMIT,
     ERRORS_LIMIT,
     LONGEST_DETAIL,
     LONGEST_MESSAGE,
+    LONGEST_SIGNAL_ID,
     LONGEST_WHY,
     MOST_AGENTS,
     MOST_OWED,
     MOST_RECORDS,
+    MOST_SIGNALS,
     MOST_USED_ROUNDS,
     RESULTS_LIMIT,
     SHORT_MESSAGE,
@@ -23,6 +26,7 @@ from roundsman.model.record_limits import (
 from roundsman.model.senders import LONGEST_SENDER
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    AddedStep,
     AfterUndo,
     Effect,
     Owed,
@@ -30,6 +34,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.submission.processing import LONGEST_URL
 from roundsman.wire.commands import LONGEST_COMMAND_ID, LONGEST_REASON
@@ -39,6 +44,8 @@ from tests.support.steps import step_record
 Text = Callable[[int], str]
 """Makes a text of so many bytes of UTF-8."""
 
+MOST_LIVE = MOST_STEPS + MOST_ADDED
+"""The most steps that a task has at once: those of its plan, with items, and the added ones."""
 LATE = 10**13 - 1  # an instant with as many digits as any in this millennium
 MANY = 10**8 - 1  # a count that no task reaches
 
@@ -62,15 +69,15 @@ def largest_task(text: Text) -> Task:
     names = [f"s{number:039d}[{number % 100:02d}]" for number in range(MOST_RECORDS)]
     whole = ERRORS_LIMIT // (LONGEST_MESSAGE + 100)
     steps = {}
-    for place, name in enumerate(names[:MOST_STEPS]):
+    for place, name in enumerate(names[:MOST_LIVE]):
         message = text(LONGEST_MESSAGE if place <= whole else SHORT_MESSAGE)
         steps[name] = replace(full_step(text), error=StepError(text(100), message, unexpected=True))
     former = step_record(process_state=ProcessState.SKIPPED, round=MANY, finished_at=LATE)
-    steps |= dict.fromkeys(names[MOST_STEPS:], former)
+    steps |= dict.fromkeys(names[MOST_LIVE:], former)
     corrections = ((Change(("note",), text(2_000)),),)
     room = RESULTS_LIMIT - corrections_size(corrections)
-    part = room // MOST_STEPS - 64
-    for name in names[:MOST_STEPS]:
+    part = room // MOST_LIVE - 64
+    for name in names[:MOST_LIVE]:
         # A character of a result may take up to six bytes of JSON, which count.
         result = text(part)
         while size_in_bytes(result) > part:
@@ -91,11 +98,12 @@ def largest_task(text: Text) -> Task:
             for _ in range(MOST_OWED)
         ),
         ending=Termination(
-            TaskState.ARCHIVED,
+            TaskState.COMPLETED,
             text(LONGEST_WHY),
             names[0],
             undo=True,
             error=StepError(text(100), text(LONGEST_MESSAGE), unexpected=True),
+            part=tuple(names[:MOST_LIVE]),
         ),
         ended_at=LATE,
         expires_at=None,
@@ -105,6 +113,15 @@ def largest_task(text: Text) -> Task:
         correlation_id="\U0001f600" * 128,
         command_ids=tuple("\U0001f600" * LONGEST_COMMAND_ID for _ in range(KEPT_COMMANDS)),
         fan_outs={f"f{number:039d}": 99 for number in range(MOST_STEPS)},
+        added={
+            name: AddedStep(text(41), (text(ADDED_LIMIT // MOST_ADDED - 85),), text(20))
+            for name in names[MOST_STEPS:MOST_LIVE]
+        },
+        # Their data counts as results, which use up the limit of both.
+        signals=tuple(
+            UnreadSignal(f"{number:0{LONGEST_SIGNAL_ID}d}", "n" * 40, LATE)
+            for number in range(MOST_SIGNALS)
+        ),
         held_until=LATE,
         corrections=corrections,
         used_rounds={f"r{number:039d}[99]": MANY for number in range(MOST_USED_ROUNDS)},
@@ -145,6 +162,10 @@ def full_step(text: Text) -> StepRecord:
         retry_until=LATE,
         unexpected_since=LATE,
         waits=MANY,
+        polls=MANY,
+        polled_since=LATE,
+        poll_until=LATE,
         late_since=LATE,
         read_past_at=LATE,
+        key_until=LATE,
     )

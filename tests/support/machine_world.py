@@ -31,15 +31,24 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     SendRequest,
+    Signalled,
     Start,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key
+from roundsman.model.task import (
+    Effect,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    idempotency_key,
+)
 from tests.support.machine_checks import OPEN, check
 from tests.support.steps import stored_step
 
@@ -98,6 +107,9 @@ class WorkflowOptions(TypedDict, total=False):
     point_of_no_return: Step | None
     masked: tuple[str, ...]
     deadline: timedelta
+    may_add: tuple[Step, ...]
+    most_added: int
+    may_add_after_no_return: tuple[Step, ...]
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
@@ -194,9 +206,12 @@ class World:
         claimant: Claimant | None = None,
         until: int | None = None,
         remind_every: int | None = None,
+        again_in: int | None = None,
+        within: int | None = None,
         outcome_unknown: bool = False,
         effect: Effect | None = None,
         callback: bool = False,
+        then: tuple[StepToAdd, ...] = (),
         sender: str | None = None,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
@@ -215,9 +230,12 @@ class World:
                 retry_after=retry_after,
                 until=until,
                 remind_every=remind_every,
+                again_in=again_in,
+                within=within,
                 outcome_unknown=outcome_unknown,
                 effect=effect,
                 callback=callback,
+                then=then,
                 sender=sender,
             )
         )
@@ -230,6 +248,10 @@ class World:
         claimant: Claimant | None = None,
     ) -> Decision:
         return self.reply(name, Outcome.SUCCEEDED, result=result, lock=lock, claimant=claimant)
+
+    def adds(self, name: str, *then: StepToAdd, lock: str | None = None) -> Decision:
+        """The step succeeds, and its reply adds these steps."""
+        return self.reply(name, Outcome.SUCCEEDED, then=then, lock=lock)
 
     def fails(self, name: str, lock: str | None = None, retry_after: int | None = None) -> Decision:
         error = StepError("Unavailable", "503")
@@ -280,6 +302,13 @@ class World:
         every = None if remind_every is None else round(remind_every * SECOND)
         return self.reply(name, Outcome.WAITING, until=until, lock=lock, remind_every=every)
 
+    def is_not_done(
+        self, name: str, again_in: float = 60, within: float = 600, lock: str | None = None
+    ) -> Decision:
+        """The agent has polled an outside job, which is not done yet. Times are in seconds."""
+        times = (round(again_in * SECOND), round(within * SECOND))
+        return self.reply(name, Outcome.POLLING, lock=lock, again_in=times[0], within=times[1])
+
     # --- agents ------------------------------------------------------------------------------
 
     def hold(self, agent: str, seconds: float) -> "World":
@@ -317,10 +346,11 @@ class World:
     def correct(self, *changes: Change, **options: Unpack[CorrectionOptions]) -> Decision:
         return self.apply(Resubmit(self.asked(), changes=changes, **options))
 
-    def ask_undo(self) -> Decision:
+    def ask_undo(self, *steps: str) -> Decision:
         """The person sees whether the task is completed."""
         seen = self.task.version if self.task_state() is TaskState.COMPLETED else None
-        return self.apply(UndoAsked(self.asked(seen_version=seen)))
+        asked = self.asked(seen_version=seen)
+        return self.apply(UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, *, undo: bool = True) -> Decision:
         return self.apply(Cancel(self.asked(), undo=undo))
@@ -339,6 +369,11 @@ class World:
     def move(self, under: Plan) -> Decision:
         self.next_plan = under
         return self.apply(Move(self.asked(), under.hash))
+
+    def signal(self, name: str, data: Json = None, signal_id: str | None = None) -> Decision:
+        """The application sends a signal, which never came before unless it has an id."""
+        asked = CommandSource(signal_id or f"s-{next(self._nonces)}", "application")
+        return self.apply(Signalled(asked, name, data))
 
     def run_now(self) -> Decision:
         return self.apply(RunNow(self.asked()))

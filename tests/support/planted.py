@@ -1,13 +1,14 @@
 """A store that lacks its guard, for tests that must notice it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from roundsman.model.events import HistoryRow
+from roundsman.model.json import Json
 from roundsman.model.task import Task
-from roundsman.ports import Saved, Superseded
+from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman_testing.memory import MemoryStore
 
 
@@ -20,10 +21,15 @@ def no_version_condition(patch: pytest.MonkeyPatch) -> None:
         return next(found, task.version)
 
     def saves(
-        store: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        store: MemoryStore,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         del seen
-        return save(store, task, seen=stored(store, task), history=history)
+        return save(store, task, seen=stored(store, task), history=history, inputs=inputs)
 
     def clears(store: MemoryStore, task: Task) -> Saved | Superseded:
         return clear_owed(store, replace(task, version=stored(store, task)))

@@ -20,6 +20,7 @@ from roundsman.engine import (
     agent_holds,
     attempts,
     bulk_moves,
+    compensation,
     decision,
     due,
     erasure,
@@ -27,11 +28,18 @@ from roundsman.engine import (
     machine,
     on_failure,
     operator,
+    polls,
+    routing,
+    sleeps,
     steps,
     task_deadline,
 )
+from roundsman.engine import requests as requests_of_steps
+from roundsman.engine.added_steps import add_steps, why_not_added
+from roundsman.engine.compensation import begin_undos, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.requests import request_for
 from roundsman.engine.transitions import TaskEvent
 from roundsman.model.bulk_run import (
@@ -46,11 +54,21 @@ from roundsman.model.bulk_run import (
     taken_up,
     were_sent,
 )
-from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
+from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow, Outcome, Replied
 from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, SettledRow, Task, Termination
-from roundsman.ports import Saved, Superseded
+from roundsman.model.task import (
+    Owed,
+    SettledRow,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    Termination,
+)
+from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
 from roundsman.supervisor import bulk_runs
@@ -111,6 +129,10 @@ def no_input(request: AgentRequest) -> AgentRequest:
     return replace(request, input={})
 
 
+def no_step_input(request: AgentRequest) -> AgentRequest:
+    return replace(request, step_input=None)
+
+
 def no_results(request: AgentRequest) -> AgentRequest:
     return replace(request, results={})
 
@@ -166,6 +188,42 @@ def waits_that_are_ignored(patch: Patch) -> None:
     patch.setattr(steps, "_is_ready", at_once)
 
 
+def keys_that_last(patch: Patch) -> None:
+    """Let no key be forgotten, as far as the engine knows."""
+    for module in (attempts, compensation):
+        patch.setattr(module, "key_ends_at", lambda *_: None)
+
+
+def polls_that_fail(patch: Patch) -> None:
+    """Count each reply that the job is not done yet as a failed attempt."""
+    error = StepError("NotYet", "not done yet")
+
+    def counted(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
+        attempts.failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
+
+    patch.setattr(polls, "not_yet", counted)
+
+
+def sleeps_that_end_at_once(patch: Patch) -> None:
+    """End each sleep when the task is looked at next."""
+
+    def early(context: DecisionContext) -> None:
+        for step in context.plan.steps.values():
+            if isinstance(context.decision.step(step.name).situation, Asleep):
+                sleeps._wake(context, step, "it is over")
+
+    patch.setattr(machine, "wake", early)
+
+
+def requests_that_outlive_their_keys(patch: Patch) -> None:
+    """Let a request to undo act for as long as if its key was never forgotten."""
+
+    def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
+
+    patch.setattr(requests_of_steps, "ends_at", later)
+
+
 def results_in_alerts(patch: Patch) -> None:
     original = group_alert.summary
 
@@ -192,10 +250,15 @@ def no_history(patch: Patch) -> None:
     save = MemoryStore.save
 
     def saves(
-        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self: MemoryStore,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         del history
-        return save(self, task, seen=seen)
+        return save(self, task, seen=seen, inputs=inputs)
 
     patch.setattr(MemoryStore, "save", saves)
 
@@ -253,18 +316,52 @@ def resubmissions_that_change_nothing(patch: Patch) -> None:
     patch.setattr(operator, "_resubmit", lambda context, _: context)
 
 
-def rows_without(kind: str) -> Callable[[Patch], None]:
-    """Let no write of a task put, update or delete rows of settled steps."""
-    made = DynamoStore._row_writes
+def rows_without(kind: str, of: str = "_row_writes") -> Callable[[Patch], None]:
+    """Let no write of a task put, update or delete rows of settled steps, or of inputs."""
+    made = getattr(DynamoStore, of)
 
     def plant(patch: Patch) -> None:
         patch.setattr(
-            DynamoStore,
-            "_row_writes",
-            lambda *given: [write for write in made(*given) if kind not in write],
+            DynamoStore, of, lambda *given: [write for write in made(*given) if kind not in write]
         )
 
     return plant
+
+
+def replies_that_add_a_part(patch: Patch) -> None:
+    """Let a reply add no more than its first step."""
+    patch.setattr(
+        steps, "add_steps", lambda context, adder, then: add_steps(context, adder, then[:1])
+    )
+
+
+def wrong_replies_that_add_a_part(patch: Patch) -> None:
+    """Let a reply that adds what it may not add what it may, and fail its attempt then."""
+
+    def part(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> str | None:
+        why = why_not_added(context, adder, then)
+        if why is not None and why_not_added(context, adder, then[:1]) is None:
+            add_steps(context, adder, then[:1])
+        return why
+
+    patch.setattr(machine, "why_not_added", part)
+
+
+def wrong_replies_that_are_taken(patch: Patch) -> None:
+    patch.setattr(machine, "why_not_added", lambda *_: None)
+
+
+def added_steps_that_count_as_undone(patch: Patch) -> None:
+    """Let the undo of an added step end before its agent is asked."""
+
+    def begin(context: DecisionContext) -> None:
+        begin_undos(context)
+        for step in context.plan.steps.values():
+            state = context.decision.step(step.name).process_state
+            if step.added_by is not None and state is ProcessState.UNDOING:
+                undone(context, step)
+
+    patch.setattr(machine, "begin_undos", begin)
 
 
 def rows_that_are_stale(patch: Patch) -> None:
@@ -382,6 +479,12 @@ PLANTS = (
     Plant(Invariant.GIVEN, "agents are not given the order", requests(no_input)),
     Plant(Invariant.GIVEN, "agents are not given earlier results", requests(no_results)),
     Plant(Invariant.ALL_ITEMS, "no list has items", returns(fan_out, "_items_that_fit", ())),
+    Plant(Invariant.GIVEN, "added steps are not given their input", requests(no_step_input)),
+    Plant(Invariant.ADDED, "a reply adds one of its steps", replies_that_add_a_part),
+    Plant(Invariant.ADDED, "a wrong reply adds a part of it", wrong_replies_that_add_a_part),
+    Plant(Invariant.ADDED, "a wrong reply is taken", wrong_replies_that_are_taken),
+    Plant(Invariant.ADDED, "no reply adds anything", returns(steps, "add_steps", None)),
+    Plant(Invariant.UNDONE, "added steps are not undone", added_steps_that_count_as_undone),
     Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
@@ -390,6 +493,8 @@ PLANTS = (
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
+    Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
+    Plant(Invariant.COUNTED, "a poll counts as a failed attempt", polls_that_fail),
     Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
     Plant(
         Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)
@@ -401,6 +506,9 @@ PLANTS = (
         "no task that failed is undone",
         returns(on_failure, "past_no_return", True),
     ),
+    Plant(Invariant.MOVED, "a step moves without a proof", returns(routing, "_may_leave", True)),
+    Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
+    Plant(Invariant.KEY_LASTS, "requests to undo outlive keys", requests_that_outlive_their_keys),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
     Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
@@ -429,6 +537,11 @@ PLANTS = (
     Plant(Invariant.ROWS, "rows of settled steps do not expire", rows_without("Update")),
     Plant(Invariant.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
     Plant(Invariant.ROWS, "steps in rows of settled steps are stale", rows_that_are_stale),
+    Plant(Invariant.ROWS, "rows of inputs are not stored", rows_without("Put", "_input_writes")),
+    Plant(Invariant.ROWS, "rows of inputs do not expire", rows_without("Update", "_input_writes")),
+    Plant(
+        Invariant.ROWS, "rows of inputs are not removed", rows_without("Delete", "_input_writes")
+    ),
     Plant(Invariant.KEPT, "an ended task expires at once", no_retention),
     Plant(Invariant.ORDER_KEPT, "an order expires with its task", orders_as_short_as_their_tasks),
     Plant(

@@ -1,17 +1,31 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a scheduler that is behind, an agent with a rate limit, one on
-hold, commands, an order that is begun again, orders that are erased, orders that are archived, and
-a bulk run over those. In every second world orders are kept for a month, else for ever. All of it
-is drawn from the seed.
+Orders with and without many lines, a step of two agents, keys that their service forgets, steps
+that add others or what they may not add, a scheduler that is behind, an agent with a rate limit,
+one on hold, commands, an order that is begun again, orders that are erased, orders that are
+archived, and a bulk run over those. In every second world orders are kept for a month, else for
+ever. In every fifth world orders sleep and are polled. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from roundsman import Archive, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
+from roundsman import (
+    Archive,
+    Compensation,
+    Done,
+    Json,
+    Retry,
+    Sleep,
+    Step,
+    StepRequest,
+    Undo,
+    Workflow,
+)
 from roundsman.agents.agent import Agent
+from roundsman.definition.workflow import NamedStep
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
@@ -46,6 +60,14 @@ pick = Step(
     for_each="input.lines",
     compensation=UNDONE,
 )
+wrap = Step(
+    name="wrap",
+    agents=("desk", "press"),
+    after=(reserve,),
+    complete_within=HALF_A_MINUTE,
+    retry=SOON,
+    compensation=UNDONE,
+)
 mail = Step(
     name="mail",
     agent="post",
@@ -54,13 +76,33 @@ mail = Step(
     retry=Retry(max_attempts=2, first_delay=timedelta(seconds=2)),
     on_failure=Archive(),
 )
+gift = Step(
+    name="gift", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
+)
 WORKFLOW = Workflow(
     name="random",
-    steps=(reserve, charge, pick, mail),
+    steps=(reserve, charge, pick, wrap, mail),
+    may_add=(gift,),
+    most_added=4,
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=1),
 )
+FORGETFUL = replace(
+    WORKFLOW,
+    steps=(
+        *(reserve, charge, pick, mail),
+        replace(wrap, compensation=replace(UNDONE, key_lifetime=timedelta(minutes=5))),
+    ),
+)
+"""The workflow of every fourth world: an order that is undone late keeps an effect."""
+
+rest = Sleep(name="rest", for_=timedelta(minutes=2), after=(reserve,))
+WAITING = replace(
+    WORKFLOW, steps=(reserve, charge, pick, wrap, rest, replace(mail, after=(charge, pick, rest)))
+)
+"""The workflow of every fifth world: an order sleeps before its mail."""
+
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -68,6 +110,19 @@ FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
 
 MANY = 10
 """So many lines that the settled steps of an order get a row of their own."""
+
+BOX = gift.named("box", input={"size": 1})
+RIBBON = gift.named("ribbon", input={"long": True}, after=(BOX,))
+CARD = gift.named("card", input="Happy birthday")
+WRONG: tuple[tuple[NamedStep, ...], ...] = (
+    (BOX, charge.named("again")),
+    (BOX, gift.named("box", input={"size": 2})),
+    (RIBBON, gift.named("box", input={"size": 1}, after=(RIBBON,))),
+    (BOX, gift.named("ribbon", after=("nowhere",))),
+    (BOX, gift.named("ribbon", after=(mail,))),
+    tuple(gift.named(f"box-{number}") for number in range(5)),
+)
+"""Steps of one reply of which some cannot be added."""
 
 BULK_RUN, STARTER = "b-00000001", "AROAOPERATOR:amy"
 ON_REQUEST = CommandSource(BULK_RUN, "amy", "mail is back")
@@ -78,8 +133,9 @@ class RandomWorld:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
+        self.waits = seed % 5 == 3
         self.world = World(
-            WORKFLOW,
+            WAITING if self.waits else FORGETFUL if seed % 4 == 3 else WORKFLOW,
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
@@ -97,6 +153,8 @@ class RandomWorld:
         world.on("mail").refuses("NoAddress", times=12)
         for step in ("reserve", "charge"):
             world.on(step).fails(times=self.chance.choice((6, 12)))
+        if self.waits:
+            world.on("charge").is_not_done(timedelta(seconds=20), timedelta(minutes=5), times=20)
         for number in range(9):
             self._submit(number)
         world.run(for_=timedelta(seconds=self.chance.choice((1, 3, 20))))
@@ -120,15 +178,29 @@ class RandomWorld:
         stock = Agent("stock")
         chance = self.chance
 
+        wrong: set[str] = set()
+
         @stock.performs(reserve)
-        def reserved(request: StepRequest) -> Mapping[str, Json]:
-            return {"by": f"clerk-{request.task_id}@shop.example"}
+        def reserved(request: StepRequest) -> Done:
+            by: Json = {"by": f"clerk-{request.task_id}@shop.example"}
+            number = sum(map(ord, request.task_id))
+            if number % 3 == 0:
+                return Done(by)
+            if number % 3 == 1 and request.task_id not in wrong:  # it is repaired then
+                wrong.add(request.task_id)
+                return Done(by, then=WRONG[number // 3 % len(WRONG)])
+            return Done(by, then=(BOX, RIBBON))
+
+        @stock.performs(gift)
+        def gave(request: StepRequest) -> Done:
+            return Done("gave", then=() if request.step == CARD.name else (CARD,))
 
         @stock.performs(pick)
         def picked(request: StepRequest) -> Mapping[str, Json]:
             return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
 
         @stock.compensates(reserve)
+        @stock.compensates(gift)
         @stock.compensates(pick)
         def put_back(_: StepRequest) -> None:
             return None

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     End,
     Ended,
     Parked,
@@ -25,6 +27,8 @@ RECORDS: Mapping[S, StepRecord] = {
     S.READY: StepRecord(situation=_READY),
     S.WAITS: StepRecord(situation=_WAITS),
     S.PARKED: StepRecord(situation=_PARKED),
+    S.ASLEEP: StepRecord(situation=Asleep(until=T0, since=T0)),
+    S.AWAITS_SIGNAL: StepRecord(situation=AwaitsSignal(until=T0, since=T0)),
     S.AT_AGENT: StepRecord(situation=_AT_AGENT),
     S.AWAITS_CALLBACK: StepRecord(situation=AwaitsCallback(lock="lock.1", until=T0)),
     S.PROCESSED: StepRecord(situation=Ended(how=End.SUCCEEDED)),

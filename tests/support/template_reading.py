@@ -14,6 +14,7 @@ from roundsman_console.check.reading import (
     at,
     chosen,
     event_sources,
+    is_made,
     items,
     mappings_in,
     of_type,
@@ -61,6 +62,8 @@ def target(resource: Json) -> str:
     match resource:
         case {"Fn::Sub": str(text)}:
             return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
+        case {"Fn::If": [_, named, ""]}:
+            return target(named)  # a statement with an empty resource is left out too
         case str(text):
             return text
         case _:
@@ -138,6 +141,8 @@ def environment(template: Document, function: str) -> Environment:
 
 def _text(template: Document, value: Json) -> str:
     match value:
+        case {"Fn::If": _}:
+            return _text(template, chosen(template, value))
         case {"Ref": str(name)}:
             return _named(template, name)
         case {"Fn::Sub": str(text)}:
@@ -304,8 +309,12 @@ def among(key: str, granted_keys: set[str]) -> bool:
 
 
 def alarms(template: Document) -> dict[str, Document]:
-    """The properties of every alarm, by logical id."""
-    return of_type(template, "AWS::CloudWatch::Alarm")
+    """The properties of every alarm that the stack has, by logical id."""
+    return {
+        name: alarm
+        for name, alarm in of_type(template, "AWS::CloudWatch::Alarm").items()
+        if is_made(template, name)
+    }
 
 
 def excepted(denied: Document) -> list[Json]:

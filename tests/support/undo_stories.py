@@ -229,6 +229,16 @@ def undo_fails_and_is_made_by_hand(world: World) -> None:
     world.resolve("a")
 
 
+def part_undone() -> World:
+    """Two steps side by side are done, and one of them is to be undone."""
+    world = of(step("a", compensation=FENCED), step("b", compensation=FENCED))
+    world.succeeds("a")
+    world.succeeds("b")
+    world.ask_undo("a")
+    world.start()
+    return world
+
+
 def beside_a_slow_step() -> World:
     """`a` is being undone, and `b` has more time than that takes."""
     slow = step("b", complete_within=timedelta(minutes=15))
@@ -271,6 +281,8 @@ UNDOS: list[Callable[[], World]] = [
     then(undoing, World.inspect, lambda w: w.overdue("a")),
     then(both_undoing, lambda w: w.succeeds("a"), late_answers),
     then(both_undoing, lambda w: w.is_refused("a"), late_answers),
+    then(part_undone, lambda w: w.succeeds("a")),
+    then(part_undone, lambda w: w.resolve("a")),
     then(beside_a_slow_step, lambda w: w.overdue("a")),
     then(beside_a_slow_step, lose_plan, lambda w: w.until_overdue("a").start()),
     then(undoing, lose_plan, lambda w: w.until_overdue("a").start()),

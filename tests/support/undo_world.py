@@ -27,6 +27,7 @@ from roundsman.model.events import (
     Start,
     StartTask,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -98,7 +99,7 @@ class UndoWorld:
     @property
     def plan(self) -> Plan:
         """With a step for each item of a fan-out."""
-        return self.world.plan.expanded(self.world.task.fan_outs)
+        return self.world.plan.for_task(self.world.task)
 
     # --- what happens ------------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ class UndoWorld:
             lambda: Resubmit(asked),
             lambda: Resubmit(asked, some, fresh_key=fresh),
             lambda: Resubmit(asked, again=True),
-            lambda: UndoAsked(asked),
+            lambda: UndoPart(asked, some) if some else UndoAsked(asked),
             lambda: Cancel(asked, undo=flag),
             lambda: self.resolution(asked, name),
             lambda: Extend(asked, 10, name if some else None),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from roundsman.model.json import Json
 from roundsman_console.check.reading import (
     at,
     chosen,
@@ -14,7 +15,7 @@ from roundsman_console.check.reading import (
     of_type,
     parameters,
 )
-from roundsman_console.template import Template
+from roundsman_console.template import Template, mapping_of
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import THIS_ACCOUNT, excepted, statements
 from tests.template.conftest import nested_template
@@ -133,3 +134,27 @@ def test_without_submitters_nobody_is_allowed_by_a_queue_itself() -> None:
     for policy in of_type(document, "AWS::SQS::QueuePolicy").values():
         for statement in items(at(policy, "PolicyDocument", "Statement")):
             assert at(chosen(document, statement), "Effect") != "Allow"
+
+
+def literals(value: Json) -> list[Json]:
+    """What a value is as written, in each branch of its conditions; nothing of a reference."""
+    match value:
+        case {"Fn::If": [_, yes, no]}:
+            return [*literals(yes), *literals(no)]
+        case dict():
+            return []
+        case _:
+            return [value]
+
+
+@pytest.mark.parametrize("stack", ["engine.yaml", "agent.yaml"])
+def test_a_variable_of_a_function_is_written_as_text(stack: str) -> None:
+    """CloudFormation makes a text of a number. A local AWS does not, and starts no function."""
+    values = [
+        value
+        for function in of_type(nested_template(stack), "AWS::Serverless::Function").values()
+        for value in mapping_of(at(function, "Environment", "Variables")).values()
+    ]
+    assert values
+    found = [each for value in values for each in literals(value)]
+    assert [each for each in found if not isinstance(each, str)] == []

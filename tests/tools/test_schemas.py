@@ -141,11 +141,18 @@ def test_a_type_that_is_used_once_is_written_where_it_is_used(
 def test_the_schema_of_an_operators_command_allows_only_this_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = schema(monkeypatch, Either, "undo")
+    found = schema(monkeypatch, Either, "cancel")
     assert isinstance(found, dict)
     assert (found["type"], found["additionalProperties"]) == ("object", True)
     _, other = found["oneOf"]
-    assert other["properties"]["command"] == {"const": "undo"}
+    assert other["properties"]["command"] == {"const": "cancel"}
+
+
+def test_the_schema_of_undo_allows_the_undo_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = schema(monkeypatch, Either, "undo")
+    assert isinstance(found, dict)
+    _, other = found["oneOf"]
+    assert other["properties"]["command"] == {"enum": ["undo", "undo-part"]}
 
 
 class SetDocument(TypedDict):

@@ -23,7 +23,7 @@ from tools.template_lint.findings import (
 )
 from tools.template_lint.resolve import UnknownValue, policies, resolved
 
-OPTIONS = command.VARIANTS[1]
+OPTIONS, LEAN = command.VARIANTS[1:3]
 STAR = Finding("stacks/engine.yaml", "SchedulerRole.Sends", "RESOURCE_STAR", "too much", "default")
 
 
@@ -140,13 +140,18 @@ def test_a_resolved_template_has_no_function_left(variant: command.Variant) -> N
 
 def test_with_every_option_every_condition_of_the_templates_is_true() -> None:
     """So a resource that only an option makes is checked too."""
-    template = Template.read(OPTIONS.path)
-    document = template.translate(OPTIONS.values)
-    conditions = part(document, "Conditions")
-    asked: Document = {name: {"Type": "AWS::SNS::Topic", "Condition": name} for name in conditions}
-    values = template.parameter_values(OPTIONS.values)
-    made = part(resolved({**document, "Resources": asked}, values), "Resources")
-    assert conditions.keys() - made.keys() == set()
+    left_out: list[set[str]] = []
+    for variant in (OPTIONS, LEAN):
+        template = Template.read(variant.path)
+        document = template.translate(variant.values)
+        conditions = part(document, "Conditions")
+        asked: Document = {
+            name: {"Type": "AWS::SNS::Topic", "Condition": name} for name in conditions
+        }
+        values = template.parameter_values(variant.values)
+        made = part(resolved({**document, "Resources": asked}, values), "Resources")
+        left_out.append(conditions.keys() - made.keys())
+    assert set.intersection(*left_out) == set()
 
 
 @pytest.mark.parametrize(
@@ -216,10 +221,16 @@ def test_an_exception_for_something_else_takes_nothing_out_and_is_reported(
 ENTRY = '[[exception]]\nrule = "R"\nresources = ["A", "B*"]\nreason = "It is so here."\n'
 
 
-def test_an_entry_is_an_exception_for_each_of_its_resources() -> None:
-    assert read_exceptions(ENTRY + 'variant = "default"\n') == [
-        RuleException("R", "A", "It is so here.", "default"),
-        RuleException("R", "B*", "It is so here.", "default"),
+def test_an_entry_is_an_exception_for_each_of_its_resources_in_each_of_its_variants() -> None:
+    assert [(one.resource, one.variant) for one in read_exceptions(ENTRY)] == [
+        ("A", None),
+        ("B*", None),
+    ]
+    assert read_exceptions(ENTRY + 'variants = ["options", "lean"]\n') == [
+        RuleException("R", "A", "It is so here.", "options"),
+        RuleException("R", "A", "It is so here.", "lean"),
+        RuleException("R", "B*", "It is so here.", "options"),
+        RuleException("R", "B*", "It is so here.", "lean"),
     ]
 
 
@@ -232,7 +243,10 @@ def test_an_entry_is_an_exception_for_each_of_its_resources() -> None:
         ENTRY.replace('["A", "B*"]', '"A"'),
         ENTRY.replace("rule", "rules"),
         ENTRY + 'until = "2030"\n',
-        ENTRY + "variant = 1\n",
+        ENTRY + "variants = 1\n",
+        ENTRY + "variants = []\n",
+        ENTRY + 'variants = "default"\n',
+        ENTRY + "variants = [1]\n",
     ],
 )
 def test_an_entry_of_another_form_is_refused(text: str) -> None:

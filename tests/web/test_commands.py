@@ -46,6 +46,29 @@ def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> No
     assert "c-77" in page
 
 
+def test_a_part_of_a_completed_order_is_taken_back_by_the_names_of_its_steps(
+    browser: Browser,
+) -> None:
+    browser.operator.world.submit(order("ord-1"))
+    browser.operator.world.run()
+    assert 'name="steps"' in browser.html("/commands/undo?order=ord-1")
+    fields = {"order": "ord-1", "reason": "the parcel came back"}
+    page = browser.sends("undo", **fields, steps="create_shipment")
+    assert "send_confirmation took effect after a step that is named" in page
+    page = browser.carries_out("undo", **fields, steps="create_shipment send_confirmation")
+    assert "Back to ord-1" in page
+    browser.operator.world.run()
+    task = browser.operator.world.task("ord-1")
+    assert task.state is TaskState.COMPLETED
+    assert browser.operator.reads("show", "ord-1")["undone"] == ["create_shipment"]
+    assert "undo of create_shipment, send_confirmation" in browser.html("/orders/ord-1")
+
+
+def test_the_form_of_an_order_that_goes_on_asks_for_no_steps(browser: Browser) -> None:
+    in_retry(browser.operator)
+    assert 'name="steps"' not in browser.html("/commands/undo?order=ord-1")
+
+
 def edited(browser: Browser, before: str, after: str) -> str:
     """The whole input of ord-1 as its form has it, with one text replaced."""
     html = browser.html("/commands/resubmit?order=ord-1")

@@ -42,6 +42,7 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
         "it takes hours, and stops or deletes what the console reads",
     ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
+    "signal": "an application sends it; in its place, a person resolves the step",
     "audit": "it reads thousands of orders, and asks first, because of what that costs",
     **dict.fromkeys(("ui", "demo"), "it is the console in the browser"),
 }

@@ -1,8 +1,11 @@
 """Where the drawing of a workflow has its steps and edges."""
 
 from dataclasses import replace
+from datetime import timedelta
 
+from roundsman.definition.workflow import Signal, Sleep, SleepUntil
 from roundsman.model.states import ProcessState
+from roundsman.model.task import StepToAdd
 from roundsman_console.web.drawings.graph import (
     FIRST_LINE,
     HEIGHT,
@@ -51,6 +54,28 @@ def test_each_step_has_the_state_of_its_record() -> None:
     assert [node.state for node in draw(world.plan, world.task).nodes] == ["Processing", "Pending"]
 
 
+def test_a_sleep_has_its_time_where_another_step_has_its_agent() -> None:
+    nap = Sleep(name="nap", for_=timedelta(minutes=5))
+    until = SleepUntil("input.departure", name="until", after=(nap,))
+    world = World(plan(nap, until))
+    notes = ["sleeps for 5 min", "sleeps until input.departure"]
+    assert [node.note for node in draw(world.plan).nodes] == notes
+    world.start()
+    drawn = draw(world.plan, world.task).nodes
+    assert [node.note for node in drawn] == notes
+    assert (drawn[0].kind, drawn[0].situation) == ("waiting", "asleep")
+
+
+def test_a_step_that_waits_for_a_signal_has_its_name_where_another_step_has_its_agent() -> None:
+    world = World(plan(Signal("paid", name="rest", within=timedelta(minutes=5))))
+    [node] = draw(world.plan).nodes
+    assert node.note == "waits for the signal paid for 5 min"
+    world.start()
+    [node] = draw(world.plan, world.task).nodes
+    assert (node.kind, node.situation) == ("waiting", "awaits its signal")
+    assert node.note == "waits for the signal paid for 5 min"
+
+
 def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
     made = plan(step("a", for_each="input.lines"))
     world = World(made, order={"lines": [1, 2, 3]})
@@ -62,6 +87,28 @@ def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
     task = replace(world.task, steps=items, fan_outs={"a": 3})
     (node,) = draw(made.expanded({"a": 3}), task).nodes
     assert (node.state, node.note) == ("Error", "1 failed, 2 done")
+
+
+def test_added_steps_stand_between_their_adder_and_what_comes_after_it() -> None:
+    made = plan(step("a"), step("b", "a"), may_add=(step("leg"),))
+    world = World(made)
+    world.start()
+    world.adds("a", StepToAdd("leg[x]"))
+    world.adds("leg[x]", StepToAdd("leg[y]"))
+    world.is_refused("leg[y]")
+    drawn = draw(made.for_task(world.task), world.task, ["leg[y]"])
+    assert [(node.name, node.state, node.failed) for node in drawn.nodes] == [
+        ("a", "Processed", False),
+        ("leg[x]", "Processed", False),
+        ("leg[y]", "Error", True),
+        ("b", "Pending", False),
+    ]
+    assert [(edge.before, edge.after) for edge in drawn.edges] == [
+        ("a", "leg[x]"),
+        ("leg[x]", "leg[y]"),
+        ("leg[y]", "b"),
+    ]
+    assert [node.name for node in draw(made).nodes] == ["a", "b"]
 
 
 def test_a_long_chain_goes_on_below_and_is_straight_in_each_row() -> None:

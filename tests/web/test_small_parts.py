@@ -6,6 +6,7 @@ import pytest
 
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, second
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.alert.documents import AlertSeverity
@@ -28,6 +29,13 @@ def waiting(**steps: StepRecord) -> Task:
 def test_an_order_says_what_it_waits_for() -> None:
     failed = StepError("TransientError", "POST answered 503")
     failed_words = "TransientError: POST answered 503"
+    asleep = StepRecord(situation=Asleep(until=T0 + MINUTE, since=T0))
+    assert reason_of(waiting(a=asleep)) == f"a: asleep until {second(T0 + MINUTE)}"
+    awaits = StepRecord(situation=AwaitsSignal(until=T0 + MINUTE, since=T0))
+    until = second(T0 + MINUTE)
+    assert reason_of(waiting(a=awaits)) == f"a: waits for its signal until {until}"
+    polled = step_record(polls=1, poll_until=T0 + MINUTE, polled_since=T0, not_before=T0 + 1_000)
+    assert reason_of(waiting(a=polled)) == f"a: polled again at {second(T0 + 1_000)}"
     assert reason_of(waiting()) == "waits for the scheduler"
     assert reason_of(waiting(a=step_record(error=failed))) == f"a: tried again after {failed_words}"
     again = waiting(a=step_record(error=failed, not_before=T0 + MINUTE))

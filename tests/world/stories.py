@@ -69,8 +69,25 @@ STORIES = (
         (
             f"{EFFECTS}::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
             f"{EFFECTS}::test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back",
+            f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
             "tests/world/test_many_agents.py::test_a_charge_that_goes_from_agent_to_agent_whatever_happens_is_made_at_one_of_them",
             "tests/contract/test_call_notes.py::test_a_call_and_a_closing_at_once_never_both_succeed",
+        ),
+    ),
+    Story(
+        "A service answers that it is overloaded and does nothing, at each try; the step waits for "
+        "it, though another agent is well, or goes to that one without a proof, and is done twice.",
+        (
+            f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
+            "tests/unit/engine/test_routing.py::test_a_failure_without_proof_stays_and_the_reason_says_why",
+        ),
+    ),
+    Story(
+        "A completed order is taken back when the service has forgotten its key: the undo finds "
+        "nothing, and the order counts as undone, with the money taken.",
+        (
+            "tests/unit/engine/test_take_back.py::test_an_undo_that_the_key_does_not_outlive_is_not_sent_and_a_person_decides",
+            "tests/unit/engine/test_take_back.py::test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key",
         ),
     ),
     Story(

@@ -238,6 +238,23 @@ def test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_b
     assert since_morning(world) > 10 * MINUTE
 
 
+@pytest.mark.parametrize(("no_effect", "charged"), [(True, "/backup"), (False, "")])
+def test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent(
+    *, no_effect: bool, charged: str
+) -> None:
+    """The three tries of one attempt are answered with 503; without the promise nobody knows."""
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    world.on("charge").fails(3, TransientError("POST answered 503", no_effect=no_effect))
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform{charged}"
+    ]
+    assert not any(row.kind == "undo" for row in world.history(order))
+
+
 def test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer() -> None:
     bank = Bank()
 

@@ -1,5 +1,6 @@
 """A completed order is taken back, whatever fails meanwhile: nothing of it stands in the end."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -47,3 +48,18 @@ def test_once_its_retention_is_over_there_is_nothing_to_take_back() -> None:
         "charge",
         "ship",
     }
+
+
+def test_what_the_service_may_have_forgotten_is_not_undone_but_given_to_a_person() -> None:
+    forgetful = replace(MONEY, key_lifetime=timedelta(days=2))
+    world = World(a_workflow(reserve, a_step("charge", reserve, compensation=forgetful)))
+    order = world.submit()
+    world.run(for_=timedelta(days=3))
+    world.operator.undo(order)
+    world.run()
+    assert world.task(order).state is TaskState.ARCHIVED
+    assert [effect.step for effect in world.services.ledger.standing(order)] == ["charge"]
+    assert not [one for one in world.services.ledger.count if "charge/undo" in str(one)]
+    error = world.task(order).step("charge").error
+    assert error is not None
+    assert error.type == "KeyExpired"

@@ -4,6 +4,7 @@ The mutants of the engine are generated: see `tools.mutants.engine`. Its guards 
 the modules that are not checked there yet.
 """
 
+from tools.mutants.added import ADDED
 from tools.mutants.agents import AGENTS
 from tools.mutants.audit import AUDIT
 from tools.mutants.behind import BEHIND
@@ -37,4 +38,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *EFFECTS,
     *STEPS,
     *BEHIND,
+    *ADDED,
 )

@@ -27,8 +27,8 @@ DOCTOR = (
     Mutant(
         name="a-mapping-that-was-not-seen-is-not-missing",
         file="console/roundsman_console/doctor/queues.py",
-        old="if mappings is not None:",
-        new="if (mappings := mappings or []) is not None:",
+        old="if mappings is not None and (",
+        new="if (mappings := mappings or []) is not None and (",
         tests=(
             "tests/console/test_doctor.py::test_what_may_not_be_read_is_reported_and_the_rest_is_read",
         ),

@@ -26,10 +26,10 @@ SENDING = (
     Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        if fold.changes:\n            saved",
+        old="        if fold.changes:\n            merged",
         new=(
             "        self._send(plan, fold, deliveries)\n"
-            "        if fold.changes:\n            saved"
+            "        if fold.changes:\n            merged"
         ),
         tests=(
             "tests/unit/scheduler/test_scheduler.py::test_nothing_is_sent_before_it_is_stored",

@@ -392,7 +392,7 @@ STORES = (
     Mutant(
         name="a-plan-with-a-deadline-is-left-by-older-code",
         file="layers/core/roundsman/definition/plan.py",
-        old="    if workflow.deadline is not None:\n        return NEWEST_PLAN_VERSION\n",
+        old="    if workflow.deadline is not None:\n        return DEADLINE_PLAN_VERSION\n",
         new="",
         tests=(
             "tests/unit/definition/test_plan.py::test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read",

@@ -114,7 +114,7 @@ class Recorder:
 def also_asked(question: Question, plan: Plan, number: int) -> Question:
     """Return what else to ask about the task of a question: the choice follows from the number."""
     asked, task, now = CommandSource("also-asked", "ann", "to see"), question.task, question.now
-    steps = list(plan.expanded(task.fan_outs).steps)
+    steps = list(plan.for_task(task).steps)
     step = steps[number % len(steps)]
     events: list[Event] = [
         Inspect(),

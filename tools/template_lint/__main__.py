@@ -57,6 +57,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "SubmitterPrincipals": SUBMITTER,
     "AlertEmail": "ops@example.com",
     "AlertEndpoint": "https://pager.example.com",
+    "Dashboard": "true",
     "TracingSamplePercent": "5",
     "LogLevel": "DEBUG",
     "SnapStart": "true",
@@ -84,21 +85,15 @@ class Variant:
     """Values of its parameters, and of those of its nested stacks (`Engine.EncryptionKey`)."""
 
 
+EVERY_OPTION: Mapping[str, str] = {
+    **ADDRESSES,
+    **{f"Engine.{name}": value for name, value in ENGINE_OPTIONS.items()},
+    **{f"{agent}.{name}": value for agent in AGENTS for name, value in AGENT_OPTIONS.items()},
+}
 VARIANTS = (
     Variant("default", ROOT / "template.yaml", ADDRESSES),
-    Variant(
-        "options",
-        ROOT / "template.yaml",
-        {
-            **ADDRESSES,
-            **{f"Engine.{name}": value for name, value in ENGINE_OPTIONS.items()},
-            **{
-                f"{agent}.{name}": value
-                for agent in AGENTS
-                for name, value in AGENT_OPTIONS.items()
-            },
-        },
-    ),
+    Variant("options", ROOT / "template.yaml", EVERY_OPTION),
+    Variant("lean", ROOT / "template.yaml", {**EVERY_OPTION, "Engine.Profile": "lean"}),
     Variant(FAULTY, HERE / "faulty.yaml", {"Bucket": "orders"}),
 )
 

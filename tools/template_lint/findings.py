@@ -1,7 +1,7 @@
 """Findings of the linters, and the exceptions from them, each with its reason.
 
 An exception names a rule and resources; a pattern stands for several (`*Function`). It may name
-the one variant of the template that it is for. An exception that excepts nothing is an error: the
+the variants of the template that it is for. An exception that excepts nothing is an error: the
 finding was mended, or its resource has another name.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypedDict
 
-KEYS = {"rule", "resources", "variant", "reason"}
+KEYS = {"rule", "resources", "variants", "reason"}
 
 
 class WrongException(Exception):
@@ -72,20 +72,27 @@ def read_exceptions(text: str) -> list[RuleException]:
     found = []
     for entry in tomllib.loads(text).get("exception", []):
         match entry:
-            case {"rule": str(rule), "resources": [*resources], "reason": str(reason)} if (
-                resources
-                and entry.keys() <= KEYS
-                and all(isinstance(one, str) for one in (*resources, entry.get("variant", "")))
+            case {"rule": str(rule), "resources": resources, "reason": str(reason)} if (
+                entry.keys() <= KEYS
+                and _are_texts(resources)
+                and _are_texts(entry.get("variants", ["every"]))
                 and len(reason.split()) > 2
             ):
-                variant = entry.get("variant")
-                found += [RuleException(rule, each, reason, variant) for each in resources]
+                found += [
+                    RuleException(rule, each, reason, variant)
+                    for each in resources
+                    for variant in entry.get("variants", [None])
+                ]
             case _:
                 raise WrongException(
                     "an exception has a rule, a list of resources, a sentence as its reason, and "
-                    f"perhaps a variant; this is none: {entry}"
+                    f"perhaps variants; this is none: {entry}"
                 )
     return found
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def judged(findings: Iterable[Finding], exceptions: Sequence[RuleException]) -> list[str]:

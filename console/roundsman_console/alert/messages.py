@@ -180,6 +180,18 @@ class LateAnswerAlertDocument(AnyAlertDocument):
     step: str
 
 
+class StackFaultAlertDocument(AnyAlertDocument):
+    """The alert of a fault that the supervisor saw in the stack, or its all-clear."""
+
+    alert: Literal["stack_fault"]
+    news: Literal["first", "clear"]
+    fault: Literal["dead_letters", "rejected", "backlog", "behind", "late"]
+    about: str
+    """The queue, or the function."""
+    since: Instant
+    at: Instant
+
+
 class HeartbeatAlertDocument(AnyAlertDocument):
     """The message that shows that alerts arrive."""
 
@@ -196,5 +208,6 @@ AlertMessageDocument: TypeAlias = (
     | OrdersAlertDocument
     | ForeignCommandAlertDocument
     | LateAnswerAlertDocument
+    | StackFaultAlertDocument
     | HeartbeatAlertDocument
 )

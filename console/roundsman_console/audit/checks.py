@@ -23,6 +23,7 @@ CHECKS: Final[Mapping[Promise, Check]] = {
     Promise.AS_PLANNED: history_checks.as_planned,
     Promise.UNDONE: record_checks.undone,
     Promise.COMPLETED: record_checks.completed,
+    Promise.TAKEN_BACK: record_checks.taken_back,
     Promise.ENDS: record_checks.ends,
     Promise.AGREES: record_checks.agrees,
     Promise.NOT_LOST: history_checks.not_lost,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key, step_of
+from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key
 from roundsman_console.audit.record_checks import NO_PLAN, NOT_TO_UNDO, is_undone
 from roundsman_console.audit.stored_order import (
     Broken,
@@ -23,13 +23,15 @@ def explained(order: StoredOrder) -> Findings:
     if plan is None or effects is None:
         yield NO_PLAN if plan is None else NO_EFFECTS
         return
-    expanded = plan.expanded(task.fan_outs)
+    expanded = plan.for_task(task)
     for name, _, record, _ in _by_step(order, plan, effects):
         if record is None:
             yield Broken(f"{name} stands and was never claimed")
     standing = {(effect.step, effect.key) for effect in effects}
     for name, record in task.steps.items():
         if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
+            if not expanded.steps[name].agents:
+                continue  # it has no agent, and so no effect
             key = idempotency_key(task.task_id, name, PERFORM, record)
             if (name, key) not in standing:
                 yield Broken(f"{name} is Processed, and {key} does not stand")
@@ -91,13 +93,13 @@ def _by_step(
     order: StoredOrder, plan: Plan, effects: Sequence[StandingEffect]
 ) -> Iterator[tuple[str, StepPlan | None, StepRecord | None, list[str]]]:
     """The keys that stand, by step; the record is None if it does not explain them."""
-    task, expanded = order.task, plan.expanded(order.task.fan_outs)
+    task, expanded = order.task, plan.for_task(order.task)
     by_step: dict[str, list[str]] = {}
     for effect in effects:
         by_step.setdefault(effect.step, []).append(effect.key)
     for name, keys in by_step.items():
         # A restarted task does not know the items of its fan-outs yet.
-        step = expanded.steps.get(name) or plan.steps.get(step_of(name))
+        step = expanded.steps.get(name) or plan.defined(name)
         record = task.step(name)
         last = task.used_rounds.get(name, 0)
         if step is None and all(round_of(task.task_id, name, key) <= last for key in keys):

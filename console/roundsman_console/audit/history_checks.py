@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
 from roundsman.engine.decision import SKEW
-from roundsman.engine.erasure import ERASE
+from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import HistoryRow
@@ -30,9 +30,14 @@ FAILED, UNDO_FAILED = "failed", "undo failed"
 UNDO_BEGINS, UNDONE = "undo", "undone"
 PLAN_NOT_STORED = "PlanNotStored"
 """The error of a task that ends because its plan is missing."""
-ENDED_BY = ("cancel", "undo")
-"""The commands that end a task without a failure."""
-DECIDE = ("cancel", "undo", "resubmit", "resolve")
+ENDS_OF = {
+    "cancel": TaskState.CANCELLED,
+    "undo": TaskState.UNDONE,
+    "undo-part": TaskState.COMPLETED,
+}
+"""How a task ends after a command that ends it without a failure."""
+ENDED_BY = (*ENDS_OF,)
+DECIDE = (*ENDED_BY, "resubmit", "resolve")
 """The commands that decide how a task ends."""
 
 NO_HISTORY = Unknown("its history was not read")
@@ -234,9 +239,8 @@ def carried_out(order: StoredOrder) -> Findings:
     if not deciding or deciding[-1].kind not in ENDED_BY:
         return
     last = deciding[-1]
-    wanted = TaskState.CANCELLED if last.kind == "cancel" else TaskState.UNDONE
     how = None if task.ending is None else task.ending.how
-    if how is not wanted:
+    if how is not ENDS_OF[last.kind]:
         what = f"{last.kind} {last.command_id} is carried out, and the task is to end as {how}"
         yield Broken(what, (last.seq,))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 
@@ -58,10 +59,12 @@ def needs(task: Task, now: int, plan: Plan | None = None, *, slack: int = 0) -> 
                 at = record.remind_at
                 at = at if at > now else now + _patience(now - at + slack)
                 yield Need(f"{name} is to be reminded of", at)
+        elif isinstance(record.situation, WithoutAgent) and task.ending is None:
+            yield Need(f"the wait of {name} ends", record.situation.until)
         elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:
-        for name in ready(plan.expanded(task.fan_outs), task, now):
+        for name in ready(plan.for_task(task), task, now):
             since = task.step(name).late_since if task.steps else task.start_at
             within = SOON if since is None else _patience(now - since + slack)
             yield Need(f"{name} can be started", now + within, ready=True)
@@ -77,7 +80,9 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
     scheduled = task.state is TaskState.SCHEDULED and task.start_at > now
     for name, step in plan.steps.items():
         record = task.step(name)
-        if record.under_way or (record.not_before is not None and record.not_before > now):
+        if record.under_way or isinstance(record.situation, WithoutAgent):
+            continue
+        if record.not_before is not None and record.not_before > now:
             continue
         if record.process_state is ProcessState.PENDING:
             begun = all(task.step(other).process_state in DONE for other in step.after)

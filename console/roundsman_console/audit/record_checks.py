@@ -145,19 +145,50 @@ def bounded(order: StoredOrder) -> Findings:
 
 
 def completed(order: StoredOrder) -> Findings:
-    """Check that every step of a Completed task is done."""
+    """Check that every step of a Completed task is done, but for the part that was taken back."""
     task, plan = order.task, order.expanded
     if task.state is not TaskState.COMPLETED:
         return
-    states = {record.process_state for record in task.steps.values()}
-    if not states <= DONE:
-        yield Broken(f"its steps are {sorted(states)}")
+    part = part_of(task)
+    others = {one.process_state for name, one in task.steps.items() if name not in part}
+    if not others <= DONE:
+        yield Broken(f"its steps are {sorted(others)}")
     if plan is None:
         yield NO_PLAN
         return
     for name in plan.steps:
-        if task.step(name).process_state not in DONE:
+        if name not in part and task.step(name).process_state not in DONE:
             yield Broken(f"{name} is not done")
+
+
+def taken_back(order: StoredOrder) -> Findings:
+    """Check that the part that was taken back is undone, and that nothing else of the task is.
+
+    A step without compensation stands. An Archived task has a step whose undo has failed.
+    """
+    task, plan = order.task, order.expanded
+    part = part_of(task)
+    if not part:
+        return
+    for name, record in task.steps.items():
+        if name not in part and record.operation == UNDO:
+            yield Broken(f"{name} is {record.process_state}, and was not to be undone")
+    if plan is None:
+        yield NO_PLAN
+        return
+    for name in part if task.state is TaskState.COMPLETED else ():
+        step, state = plan.steps.get(name), task.step(name).process_state
+        if step is None:
+            yield OTHER_PLAN
+        elif step.compensation is not None and state is not ProcessState.UNDONE:
+            yield Broken(f"{name} is {state}, and was not undone")
+        elif step.compensation is None and state is not ProcessState.PROCESSED:
+            yield Broken(f"{name} is {state}, and nothing undoes it")
+
+
+def part_of(task: Task) -> tuple[str, ...]:
+    """Return the steps of the part of a completed task that was, or is, taken back."""
+    return () if task.ending is None else task.ending.part
 
 
 def undone(order: StoredOrder) -> Findings:
@@ -221,7 +252,7 @@ def agrees(order: StoredOrder) -> Findings:
     states = {record.process_state for record in task.steps.values()}
     if task.state is TaskState.UNDOING and ProcessState.UNDOING not in states:
         yield Broken("it is Undoing, and no step is being undone")
-    if task.ended and task.state is not TaskState.COMPLETED:
+    if task.ended and (task.state is not TaskState.COMPLETED or task.ending is not None):
         # Archived: an undo has failed, or could not be made without the plan.
         how = None if task.ending is None else task.ending.how
         if task.state not in (how, TaskState.ARCHIVED) or how is None:

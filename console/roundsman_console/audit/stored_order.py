@@ -99,7 +99,7 @@ class StoredOrder:
     @property
     def expanded(self) -> Plan | None:
         """The plan in which each item of a fan-out is a step; None if there is no plan."""
-        return None if self.plan is None else self.plan.expanded(self.task.fan_outs)
+        return None if self.plan is None else self.plan.for_task(self.task)
 
     @property
     def commands(self) -> tuple[HistoryRow, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from roundsman_console.changes.values import mapping_of
+from roundsman_console.changes.values import NOTHING, mapping_of
 from roundsman_console.nested_stacks import Document, Json
 
 ALLOW, DENY = "Allow", "Deny"
@@ -129,7 +129,7 @@ def _of_resource(name: str, body: Document) -> Iterator[Right]:
 
 
 def _statements(holder: str, policy: Document) -> Iterator[Right]:
-    for statement in map(mapping_of, _items(policy.get("Statement"))):
+    for statement in _whole(policy.get("Statement")):
         condition = statement.get("Condition")
         for principal in _principals(statement):
             for action in _named(statement, "Action"):
@@ -142,6 +142,18 @@ def _statements(holder: str, policy: Document) -> Iterator[Right]:
                         resource,
                         _text(condition) if condition else "",
                     )
+
+
+def _whole(written: Json) -> Iterator[Document]:
+    """The statements of a policy; of a condition that is not known, those of both branches."""
+    for one in _items(written):
+        match one:
+            case {"Fn::If": [str(), yes, no]}:
+                yield from _whole([yes, no])
+            case dict() if one != NOTHING:
+                yield one
+            case _:  # no statement
+                pass
 
 
 def _principals(statement: Document) -> list[str]:

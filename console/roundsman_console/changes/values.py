@@ -12,7 +12,8 @@ from typing import Final
 from roundsman_console.nested_stacks import Document, Json
 
 _PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
-_NOTHING: Final = {"Ref": "AWS::NoValue"}
+NOTHING: Final = {"Ref": "AWS::NoValue"}
+"""What a template writes for no value."""
 
 
 def with_values(template: Document, parameters: Mapping[str, str]) -> dict[str, Document]:
@@ -84,22 +85,24 @@ class _Values:
             case int() | float():
                 return str(value)
             case list():
-                return [one for one in map(self.of, value) if one != _NOTHING]
+                return [one for one in map(self.of, value) if one != NOTHING]
+            case {"Fn::If": [str(name), yes, no]}:  # a branch may be none, and stays in its place
+                return self._branch(name, self.of(yes), self.of(no))
             case dict():
                 found = {name: self.of(inner) for name, inner in value.items()}
                 return self._function(found)
             case _:
                 return value
 
+    def _branch(self, condition: str, yes: Json, no: Json) -> Json:
+        holds = self.truth(condition)
+        return {"Fn::If": [condition, yes, no]} if holds is None else yes if holds else no
+
     def _function(self, found: Document) -> Json:  # noqa: PLR0911  # one case for each function
         """The value of a function whose arguments are evaluated; all else without what is none."""
         match found:
             case {"Ref": str(name)}:
                 return self.parameters.get(name, found)
-            case {"Fn::If": [str(name), yes, no]} if (holds := self.truth(name)) is not None:
-                return yes if holds else no
-            case {"Fn::If": list()}:
-                return found
             case {"Fn::Join": [str(between), list(parts)]} if all(
                 isinstance(one, str) for one in parts
             ):
@@ -118,7 +121,7 @@ class _Values:
             case {"Fn::Sub": [str(text), dict(more)]}:
                 return self._substituted(text, more)
             case _:
-                return {name: inner for name, inner in found.items() if inner != _NOTHING}
+                return {name: inner for name, inner in found.items() if inner != NOTHING}
 
     def _substituted(self, text: str, more: Document) -> Json:
         left = dict(more)

@@ -35,7 +35,7 @@ def step_agents(application: Application) -> list[str]:
     return [
         f"{workflow.name}: {step.name}: the template has no agent {name}"
         for workflow in application.workflows
-        for step in workflow.steps
+        for step in workflow.all_steps
         for name in step.agent_names()
         if name not in known
     ]
@@ -79,7 +79,7 @@ def agent_times(application: Application) -> list[str]:
 
 def _steps(application: Application) -> Iterator[Step]:
     for workflow in application.workflows:
-        yield from workflow.steps
+        yield from workflow.all_steps
 
 
 def _times_of(step: Step) -> Iterator[timedelta]:

@@ -34,7 +34,7 @@ def known_agents(application: Application) -> list[str]:
     missing = {
         agent: workflow.name
         for workflow in application.workflows
-        for step in workflow.steps
+        for step in workflow.all_steps
         for agent in step.agent_names()
         if agent not in application.agents
     }

@@ -121,14 +121,18 @@ def invoked(template: Document, value: Json) -> str:
 
 
 def event_sources(template: Document) -> list[tuple[str, str, Document]]:
-    """The queue and the function of each event source mapping, and the mapping's properties."""
+    """The queue and the function of each event source mapping, and the mapping's properties.
+
+    Only of those that the stack has.
+    """
     return [
         (
             reference(at(mapping, "EventSourceArn")),
             invoked(template, at(mapping, "FunctionName")),
             mapping,
         )
-        for mapping in of_type(template, "AWS::Lambda::EventSourceMapping").values()
+        for name, mapping in of_type(template, "AWS::Lambda::EventSourceMapping").items()
+        if is_made(template, name)
     ]
 
 
@@ -172,6 +176,15 @@ def _holds(condition: Json) -> bool:
             return str(one) == str(other)
         case _:
             return False
+
+
+def is_made(template: Document, name: str) -> bool:
+    """Whether the stack has this resource of the template: no condition leaves it out."""
+    match at(template, "Resources", name, "Condition"):
+        case str(condition):
+            return _holds(at(template, "Conditions", condition))
+        case _:
+            return True
 
 
 def bounds(template: Document, value: Json) -> tuple[int, int, int] | None:

@@ -4,7 +4,7 @@ from math import isfinite
 
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman_console.cli_errors import USAGE, ConsoleError
-from roundsman_console.cost.model import Wanted
+from roundsman_console.cost.model import PROFILES, Wanted
 
 MOST_STEPS = 100  # step records of one task
 LARGEST_ORDER = 200 * 1024  # bytes
@@ -34,13 +34,15 @@ def check(wanted: Wanted) -> Wanted:
         )
     if wanted.architecture not in ("x86_64", "arm64"):
         raise ConsoleError("--architecture must be x86_64 or arm64.", USAGE)
+    if wanted.profile not in PROFILES:
+        raise ConsoleError("--profile must be lean, standard or full.", USAGE)
     return wanted
 
 
 def _bounds(wanted: Wanted) -> list[Bounds]:
     order = wanted.order_bytes if wanted.order_bytes is not None else 1
     return [
-        ("--orders-per-month", wanted.orders_per_month, 1, MOST_ORDERS, ""),
+        ("--orders-per-month", wanted.orders_per_month, 0, MOST_ORDERS, ""),
         ("--steps", wanted.steps, 1, MOST_STEPS, ""),
         ("--batch", wanted.batch, 1, 10, " messages per invocation"),
         ("--statuses", wanted.statuses, 0, 100, ""),

@@ -9,11 +9,12 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.cost.arguments import check
+from roundsman_console.cost.estimate import estimate_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.live import DEFAULT_SINCE, read_since, read_usage
-from roundsman_console.cost.model import Wanted, bill_of, rivals_of, units_of
+from roundsman_console.cost.model import Wanted
 from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.text import document_of, show_bill, show_spent, spent_document
+from roundsman_console.cost.text import document_of, show_estimate, show_spent, spent_document
 from roundsman_console.documents import CostDocument
 
 D = Wanted(1)  # the defaults of the options
@@ -23,7 +24,8 @@ def cost_command(
     orders: Annotated[
         float | None,
         typer.Option(
-            "--orders-per-month", help="Orders per month: 3e6. Without it, the usage of the stack."
+            "--orders-per-month",
+            help="Orders per month: 3e6, or 0. Without it, the usage of the stack.",
         ),
     ] = None,
     since: Annotated[
@@ -60,12 +62,17 @@ def cost_command(
     interval: Annotated[
         int, typer.Option(help="Seconds from one supervisor pass to the next.")
     ] = D.interval,
+    profile: Annotated[
+        str, typer.Option(help="What watches the stack: lean, standard or full.")
+    ] = D.profile,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate the monthly cost, or the cost of what a stack has used, at list prices.
 
     Example: roundsman cost --orders-per-month 3e6 --steps 4 --batch 5
+
+    Example: roundsman cost --orders-per-month 0 --profile lean
 
     Example: roundsman cost --since 7d
     """
@@ -89,17 +96,16 @@ def cost_command(
                 log_days=log_days,
                 tenants=tenants,
                 interval=interval,
+                profile=profile,
             )
         )
         figures, prices = load_figures(), load_prices()
-        bill = bill_of(wanted, figures, prices)
-        units = units_of(wanted, figures, prices)
-        rivals = rivals_of(wanted, figures, prices)
+        estimate = estimate_of(wanted, figures, prices)
         if as_json:
-            estimate = document_of(wanted, bill, units, rivals, figures, prices)
-            print(json.dumps(CostDocument(estimate=estimate, spent=None)))
+            document = document_of(estimate, figures, prices)
+            print(json.dumps(CostDocument(estimate=document, spent=None)))
         else:
-            show_bill(wanted, bill, units, rivals, figures, prices)
+            show_estimate(estimate, figures, prices)
 
 
 def _spent(name: str | None, since: str, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 FILE = Path(__file__).with_name("figures.json")
 
@@ -96,18 +97,24 @@ class Pass:
     read_units: float
     dynamodb_calls: float
     log_bytes: float
+    sqs_requests: float
+    """The requests that count the messages of queues; 0 where alarms watch the queues."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdleUse:
-    """The resources of the stack that cost money even if no orders come."""
+    """What a stack of one profile costs even if no orders come."""
+
+    one_pass: Pass
+    """On average, of passes that find nothing to do."""
 
     event_sources: int
     """Event source mappings."""
     alarms: int
     """The metrics that alarms watch: AWS charges an alarm for each."""
     metrics: int
-    """The custom metrics that orders without failures produce."""
+    """The custom metrics that orders without failures produce. One costs nothing in an hour in
+    which it has no value."""
     keys: int
     """KMS keys."""
     dashboards: int
@@ -141,8 +148,8 @@ class Figures:
     """By role: `submission`, `scheduler` or `agent`."""
     record: RecordSize
     shapes: tuple[ShapeUse, ...]
-    idle_pass: Pass
-    standing: IdleUse
+    standing: Mapping[str, IdleUse]
+    """By profile: `lean`, `standard` or `full`."""
     times: Times
 
 
@@ -155,10 +162,13 @@ def load_figures(path: Path = FILE) -> Figures:
         roles={name: Role(**each) for name, each in found["roles"].items()},
         record=RecordSize(**found["record"]),
         shapes=tuple(ShapeUse(**each) for each in found["shapes"]),
-        idle_pass=Pass(**found["idle_pass"]),
-        standing=IdleUse(**found["standing"]),
+        standing={name: _idle_use(each) for name, each in found["standing"].items()},
         times=Times(**found["times"]),
     )
+
+
+def _idle_use(found: dict[str, Any]) -> IdleUse:
+    return IdleUse(**{**found, "one_pass": Pass(**found["one_pass"])})
 
 
 def save_figures(figures: Figures, path: Path = FILE) -> None:

@@ -7,7 +7,7 @@ of the functions themselves.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import Final
 
 from roundsman.aws.sqs.send_buffer import WAITS_FOR
@@ -24,6 +24,9 @@ MARKED_EVERY = 10  # seconds between two read marks of an instance whose request
 DAYS = 365 / 12  # days of a month
 RETAINED_DAYS = 14  # the default retention of a durable execution after its end
 MOVED = 2  # write units of an index entry that moves: it is removed and put
+HOURS = DAYS * 24  # of a month
+PROFILES = ("lean", "standard", "full")
+"""The profiles of a stack, the cheapest while it waits first."""
 PER_ORDER: Final = "orders"
 STANDING: Final = "standing"
 """The kinds of costs: those of the orders, and those of a stack that waits for orders."""
@@ -34,6 +37,7 @@ class Wanted:
     """The orders and the stack whose bill is computed."""
 
     orders_per_month: float
+    """0 for a stack that only waits."""
     steps: int = 4
     """The number of steps of an order; they run one after the other."""
     batch: float = 1.0
@@ -60,6 +64,8 @@ class Wanted:
     """Whether orders name a tenant: their messages are then of a group (fair queues)."""
     interval: int = 60
     """The time from one pass of the supervisor to the next, in seconds."""
+    profile: str = "full"
+    """The stack's parameter `Profile`: one of PROFILES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +165,18 @@ def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bi
 
 
 def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:
-    assumed, stands, one = prices.assumed, figures.standing, figures.idle_pass
+    assumed, stands = prices.assumed, figures.standing[wanted.profile]
+    one = stands.one_pass
     passes = assumed.month_seconds / wanted.interval
     invocations = min(passes, assumed.month_seconds / 60)
     polls = stands.event_sources * assumed.pollers * assumed.month_seconds / assumed.poll_seconds
     own = figures.times.supervisor / _share(wanted.memory, prices)
-    busy_ms = own + one.dynamodb_calls * assumed.dynamodb_ms
+    waits = one.dynamodb_calls * assumed.dynamodb_ms + one.sqs_requests * assumed.sqs_ms
+    metrics = stands.metrics * min(1.0, wanted.orders_per_month / HOURS)
     logged = passes * one.log_bytes + invocations * assumed.platform_log_bytes
     for service, what, price, amount in (
         ("SQS", "waiting for messages, at most", "sqs.request", polls),
+        ("SQS", "the supervisor's counts", "sqs.request", passes * one.sqs_requests),
         ("DynamoDB", "the supervisor's writes", "dynamodb.write", passes * one.write_units),
         ("DynamoDB", "the supervisor's reads", "dynamodb.read", passes * one.read_units),
         ("Lambda", "the supervisor's invocations", "lambda.request", invocations),
@@ -175,11 +184,11 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bill
             "Lambda",
             "the supervisor's time",
             f"lambda.{wanted.architecture}",
-            passes * busy_ms / 1000 * wanted.memory / KB,
+            passes * (own + waits) / 1000 * wanted.memory / KB,
         ),
         ("EventBridge", "the supervisor's timer", "scheduler.invocation", invocations),
         ("CloudWatch", "the supervisor's logs", "logs.ingested", logged / GB),
-        ("CloudWatch", "custom metrics", "metrics.custom", float(stands.metrics)),
+        ("CloudWatch", "custom metrics", "metrics.custom", metrics),
         ("CloudWatch", "alarms", "alarms.standard", float(stands.alarms)),
         ("CloudWatch", "dashboards", "dashboards.custom", float(stands.dashboards)),
         ("KMS", "the alerts' key", "kms.key", float(stands.keys)),
@@ -303,7 +312,8 @@ def _seconds_apart(wanted: Wanted, figures: Figures, prices: Prices) -> float:
     The number of instances is that which the rate of orders keeps busy (Little's law), and at least
     one.
     """
-    between_orders = prices.assumed.month_seconds / wanted.orders_per_month
+    orders = wanted.orders_per_month
+    between_orders = prices.assumed.month_seconds / orders if orders else inf
     return max(between_orders, message_ms("agent", wanted, figures, prices) / 1000)
 
 

@@ -5,36 +5,31 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from roundsman_console.cells import plain
+from roundsman_console.cost.estimate import Estimate
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import (
     MILLION,
     PER_ORDER,
+    PROFILES,
     STANDING,
     Bill,
     BillLine,
-    Rival,
-    Units,
-    Wanted,
 )
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.usage import Spent
+from roundsman_console.cost.volumes import VOLUMES, Volumes
 from roundsman_console.documents import CostEstimateDocument, CostLineDocument, CostSpentDocument
 from roundsman_console.terminal import results
 
 
-def show_bill(
-    wanted: Wanted,
-    bill: Bill,
-    units: Units,
-    rivals: Sequence[Rival],
-    figures: Figures,
-    prices: Prices,
-) -> None:
-    """Print the parts of the bill, then the cost of the same orders on other services."""
+def show_estimate(estimate: Estimate, figures: Figures, prices: Prices) -> None:
+    """Print the parts of the bill, then other numbers of orders, profiles and services."""
+    wanted, bill, units = estimate.wanted, estimate.bill, estimate.units
     console = results()
     console.print(
         f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
-        f"{wanted.batch:g} messages per invocation, {wanted.memory} MB, {wanted.architecture}"
+        f"{wanted.batch:g} messages per invocation, {wanted.memory} MB, {wanted.architecture}, "
+        f"profile {wanted.profile}"
     )
     console.print(
         f"An order: {amount(units.write_units)} write units, {amount(units.read_units)} read "
@@ -42,11 +37,16 @@ def show_bill(
         f"invocations, {units.log_bytes:,.0f} bytes of logs\n"
     )
     console.print(_bill_table(bill))
-    console.print(
-        f"\n{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} per million orders, "
-        f"and {bill.usd(STANDING):,.2f} even without orders"
-    )
-    for rival in rivals:
+    console.print()
+    if bill.orders:
+        console.print(
+            f"{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} per million orders, "
+            f"and {bill.usd(STANDING):,.2f} for what stands there"
+        )
+    console.print(f"{estimate.usd_idle:,.2f} USD a month without orders\n")
+    console.print(_table(("USD for orders a month", *COLUMNS), volume_rows(estimate.volumes)))
+    console.print()
+    for rival in estimate.rivals:
         console.print(
             f"{rival.name}: {rival.usd_per_million:,.2f} USD per million ({rival.counted})"
         )
@@ -65,6 +65,7 @@ def _bill_table(bill: Bill) -> Table:
             f"{line.usd / bill.orders * MILLION:,.2f}" if line.kind == PER_ORDER else "",
         )
         for line in sorted(bill.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd))
+        if line.amount
     ]
     return _table(("Part", "Amount", "USD per month", "USD per million"), rows)
 
@@ -85,15 +86,28 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def document_of(
-    wanted: Wanted,
-    bill: Bill,
-    units: Units,
-    rivals: Sequence[Rival],
-    figures: Figures,
-    prices: Prices,
-) -> CostEstimateDocument:
+COLUMNS = (*PROFILES, "Step F.", "durable f.")
+"""The columns of the table of volumes: the profiles, then the other services."""
+
+
+def volume_rows(volumes: Volumes) -> list[tuple[str, ...]]:
+    """Return what each number of orders a month costs, then from which on a profile is cheaper."""
+    columns = (*volumes.profiles.values(), *volumes.rivals.values())
+    rows = [
+        ("idle" if not orders else f"{orders:,}", *(f"{one[at]:,.2f}" for one in columns))
+        for at, orders in enumerate(VOLUMES)
+    ]
+    for rival, short in zip(volumes.rivals, COLUMNS[len(PROFILES) :], strict=True):
+        found = (volumes.cheaper_from[profile, rival] for profile in PROFILES)
+        cells = ("never" if orders is None else f"{orders:,}" for orders in found)
+        rows.append((f"less than {short} from", *cells, "", ""))
+    return rows
+
+
+def document_of(estimate: Estimate, figures: Figures, prices: Prices) -> CostEstimateDocument:
     """Return the bill as JSON for scripts. Amounts are per month; those in `order`, per order."""
+    wanted, bill, units = estimate.wanted, estimate.bill, estimate.units
+    volumes = estimate.volumes
     return {
         "region": prices.region,
         "pricesDated": prices.dated,
@@ -113,6 +127,7 @@ def document_of(
             "logDays": wanted.log_days,
             "tenants": wanted.tenants,
             "interval": wanted.interval,
+            "profile": wanted.profile,
         },
         "order": {
             "writeUnits": round(units.write_units, 6),
@@ -125,14 +140,27 @@ def document_of(
         "usdPerMonth": rounded(bill.usd()),
         "usdPerMillionOrders": rounded(bill.usd_per_million),
         "usdStanding": rounded(bill.usd(STANDING)),
+        "usdIdle": rounded(estimate.usd_idle),
         "lines": [line_document(line) for line in bill.lines],
+        "volumes": [
+            {
+                "ordersPerMonth": orders,
+                "profiles": {name: rounded(usd[at]) for name, usd in volumes.profiles.items()},
+                "elsewhere": {name: rounded(usd[at]) for name, usd in volumes.rivals.items()},
+            }
+            for at, orders in enumerate(VOLUMES)
+        ],
+        "cheaperFrom": [
+            {"profile": profile, "elsewhere": rival, "ordersPerMonth": orders}
+            for (profile, rival), orders in volumes.cheaper_from.items()
+        ],
         "elsewhere": [
             {
                 "name": rival.name,
                 "usdPerMillionOrders": rounded(rival.usd_per_million),
                 "counted": rival.counted,
             }
-            for rival in rivals
+            for rival in estimate.rivals
         ],
     }
 

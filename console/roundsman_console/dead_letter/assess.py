@@ -146,14 +146,17 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
         why = "this command cannot find out whether it would be accepted"
         return Judged(f"event of {order}" if order else "event", Verdict.ACTS, why)
     event = stack.events.read(body, now, problem_of)
-    if isinstance(event, CancelAsked):
-        task = stack.tasks.load(event.order_id, now)
-        if task is None:
-            raise InvalidMessage([NO_TASK])
-        heard = isinstance(task_transition(task.state, TaskEvent.CANCEL), MayBecome)
-        verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
-        return Judged(f"cancellation of {event.order_id}", verdict, f"the task is {task.state}")
-    return _judge_order(stack, event)
+    if isinstance(event, ValidOrder):
+        return _judge_order(stack, event)
+    task = stack.tasks.load(event.order_id, now)
+    if task is None:
+        raise InvalidMessage([NO_TASK])
+    cancels = isinstance(event, CancelAsked)
+    kind = TaskEvent.CANCEL if cancels else TaskEvent.SIGNALLED
+    heard = isinstance(task_transition(task.state, kind), MayBecome)
+    verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
+    what = "cancellation of" if cancels else "signal to"
+    return Judged(f"{what} {event.order_id}", verdict, f"the task is {task.state}")
 
 
 def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:

@@ -33,7 +33,8 @@ def look_at_queues(stack: DeployedStack, looking: Looking) -> list[Finding]:
     for source in sources(stack):
         with looking.at(source.name):
             found += dead_letters(source.name, counts(stack.sqs, source.dead_url).all)
-            if mappings is not None:
+            urgent = source.name.endswith("UrgentRequestQueue")
+            if mappings is not None and (stack.urgent_queues or not urgent):
                 its = [each for each in mappings if each.queue == source.physical]
                 found += unread(source.name, its)
     with looking.at("RejectedQueue"):

@@ -296,7 +296,7 @@ def _agents_without_queue(facts: TasksRead) -> Iterator[Finding]:
     wanting: dict[str, list[tuple[str, Task]]] = defaultdict(list)
     for task in _open(facts):
         plan = facts.plans.get(task.plan)
-        steps = plan.expanded(task.fan_outs).steps if isinstance(plan, Plan) else {}
+        steps = plan.for_task(task).steps if isinstance(plan, Plan) else {}
         for name, step in steps.items():
             if task.step(name).process_state not in DONE:
                 for agent in set(step.agents) - set(facts.agents):

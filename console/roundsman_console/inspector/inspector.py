@@ -20,6 +20,7 @@ from roundsman_console.clock import now
 from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
 from roundsman_console.doctor.report import Report
+from roundsman_console.errors import InvalidArgument
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.hold.agents import (
     AgentHold,
@@ -215,9 +216,23 @@ class Inspector:
         )
         return self._send(order_id, verb, by, reason, wait, dry_run=dry_run)
 
-    def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
-        """Undo every effect that may have happened; the task ends Undone."""
-        return self._send(order_id, UndoVerb(), by, reason, wait)
+    def undo(
+        self,
+        order_id: str,
+        *,
+        by: str,
+        reason: str,
+        steps: Sequence[str] | None = None,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Undo every effect that may have happened; the task ends Undone.
+
+        With `steps`, only these of a completed task; the others stand, and it ends Completed again.
+        Raises InvalidArgument for an empty list, which must not stand for all of them.
+        """
+        if steps is not None and not steps:
+            raise InvalidArgument("No step is named. Name the steps, or None for all of them.")
+        return self._send(order_id, UndoVerb(steps=once(steps or ())), by, reason, wait)
 
     def cancel(
         self, order_id: str, *, by: str, reason: str, undo: bool = True, wait: float = WAIT

@@ -45,6 +45,8 @@ class EndingDocument(TypedDict):
     """The step that failed; null if the task failed as a whole."""
     undo: bool
     """Whether the steps are undone."""
+    part: list[str]
+    """The steps that were taken back from a completed task; empty if it was not, or as a whole."""
 
 
 class OwedDocument(TypedDict):
@@ -67,6 +69,8 @@ class StepDocument(TypedDict):
     """One step of a task."""
 
     name: str
+    addedBy: str | None
+    """The step that added this one while the order ran; null if it was not added."""
     agent: str | None
     """The agent of the step; null if it is not known."""
     processState: ProcessState
@@ -109,6 +113,22 @@ class StepDocument(TypedDict):
     """How often the outside system was reminded of the callback, in all attempts."""
     remindAt: Instant | None
     """When the next reminder is due; null without reminders."""
+    polls: Count
+    """How often the agent has replied that the outside job is not done; 0 if it is not polled."""
+    polledSince: Instant | None
+    """When the agent first replied so."""
+    pollUntil: Instant | None
+    """Until when the step is polled. The task's `completeBy` may be earlier."""
+    asleepSince: Instant | None
+    """When the sleep began that the step is; null if it is not asleep."""
+    asleepUntil: Instant | None
+    """When the sleep ends that the step is; null if it is not asleep."""
+    awaitsSince: Instant | None
+    """When the step began to wait for its signal; null if it does not wait for one."""
+    awaitsUntil: Instant | None
+    """When the step fails if no signal has come; null if it does not wait for one."""
+    signal: str | None
+    """The id of the signal that ended the step; null if none did."""
     spared: Count
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     inVain: Count
@@ -142,6 +162,15 @@ class HistoryRowDocument(TypedDict):
     reason: str
 
 
+class UnreadSignalDocument(TypedDict):
+    """A signal that has ended no step yet."""
+
+    id: str
+    name: str
+    at: Instant
+    """When it came."""
+
+
 class TaskDocument(TaskSummaryDocument):
     """The task of one order, with its steps and its history."""
 
@@ -169,6 +198,8 @@ class TaskDocument(TaskSummaryDocument):
     owed: list[OwedDocument]
     fanOuts: dict[str, Count]
     """The number of items of each fan-out, by its step."""
+    unreadSignals: list[UnreadSignalDocument]
+    """The signals that have ended no step yet, in the order in which they came."""
     steps: list[StepDocument]
     history: list[HistoryRowDocument]
     """The newest row last."""
@@ -238,6 +269,9 @@ StepCase: TypeAlias = Literal[
     "undoing",
     "retry_late",
     "retry",
+    "polled",
+    "asleep",
+    "awaits_signal",
     "undo_waits",
 ]
 """What a step waits for, from the step that is the furthest from continuing to the step that

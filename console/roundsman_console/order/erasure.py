@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from roundsman.aws.clock import now
-from roundsman.engine.erasure import keeps_reason
+from roundsman.engine.history import keeps_reason
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import CommandSource
 from roundsman.model.task import ERASED, TASK_ID

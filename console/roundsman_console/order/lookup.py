@@ -101,4 +101,4 @@ def mask_of_order(stack: DeployedStack, task: Task) -> Mask:
 def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
     """Return the task's plan, in which each fan-out item is a step; None if it is not stored."""
     plan = stack.plans.plan(task.plan)
-    return plan and plan.expanded(task.fan_outs)
+    return plan and plan.for_task(task)

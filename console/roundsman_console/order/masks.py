@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.erasure import keeps_reason
+from roundsman.engine.history import keeps_reason
 from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination, step_of
+from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
 
@@ -196,7 +196,7 @@ def _change(change: Change, mask: Mask) -> Change:
 
 
 def _result_is_masked(plan: Plan, name: str) -> bool:
-    step = plan.steps.get(name) or plan.steps.get(step_of(name))
+    step = plan.defined(name)
     return step is not None and step.result_masked
 
 

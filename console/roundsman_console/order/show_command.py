@@ -230,6 +230,7 @@ _SOMETIMES: Sequence[tuple[str, _Cell]] = (
     ("Agent", lambda row: agent_words(row.record, row.step)),
     ("Locked by", lambda row: row.record.locked_by or "" if row.record.under_way else ""),
     *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
+    ("Added by", lambda row: row.step.added_by or "" if row.step else ""),
     ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
     ("Last error", lambda row: last_error(row.record)),
 )

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import HELD
+from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.situations import AwaitsCallback, Ended
+from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil, WithoutAgent
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
     PERFORM,
@@ -35,11 +36,14 @@ _SAYS_NO_MORE = (SituationName.NOT_BEGUN, SituationName.AT_AGENT)
 
 
 def situation_words(record: StepRecord) -> str:
-    """Return the situation of a step where it says more than its state; else an empty text."""
+    """Return the situation of a step where it says more than its state; else an empty text.
+
+    A step that is polled says so, as in `waits, polled`.
+    """
     situation = record.situation_name
-    if situation in _SAYS_NO_MORE or isinstance(record.situation, Ended):
-        return ""
-    return situation.removeprefix("undo ")
+    more = situation not in _SAYS_NO_MORE and not isinstance(record.situation, Ended)
+    words = [situation.removeprefix("undo ")] if more else []
+    return ", ".join([*words, *(["polled"] if record.polls else [])])
 
 
 def step_state(record: StepRecord) -> str:
@@ -84,12 +88,24 @@ def _facts(
         yield "failed, but its effect stands"
     if record.refused:
         yield "failed, and it is proven that it had no effect"
+    yield from poll_words(task, record, at)
+    yield from _without_agent(task, record)
     yield from _added_time(record)
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def _without_agent(task: Task, record: StepRecord) -> Iterator[str]:
+    """Yield until when a sleep lasts or a signal is waited for, and which signal has come."""
+    wait = record.situation
+    if isinstance(wait, WithoutAgent) and task.ending is None:
+        what = "asleep" if isinstance(wait, Asleep) else "waits for its signal"
+        yield f"{what} since {second(wait.since)}, until {second(wait.until)}"
+    if record.signal is not None:
+        yield f"ended by the signal {record.signal}"
 
 
 def _added_time(record: StepRecord) -> Iterator[str]:
@@ -110,6 +126,33 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
     error = record.error
     why = f"an unexpected error ({error.type}) in the agent's code; " if error.unexpected else ""
     yield f"{why}retried until {second(until)}"
+
+
+def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
+    """Yield how often a step was polled until `at` (epoch ms), when again, and until when."""
+    since, until = record.polled_since, record.poll_until
+    if since is None or until is None:
+        return
+    again = ""
+    if isinstance(record.situation, WaitsUntil) and record.situation.not_before > at:
+        again = f"; again at {second(record.situation.not_before)}"
+    yield (
+        f"{polled_words(record, at)}, since {second(since)}{again}; until "
+        f"{second(min(until, task.perform_by))} at most"
+    )
+
+
+def wait_words(step: StepPlan) -> str:
+    """Return for what, how long or until when a step without an agent waits by its plan.
+
+    Empty for any other step.
+    """
+    if step.signal is not None:
+        within = format_duration(step.signal_within)
+        return f"waits for the signal {step.signal} for {within}"
+    if step.sleeps_until is not None:
+        return f"sleeps until {step.sleeps_until}"
+    return "" if step.sleeps_for is None else f"sleeps for {format_duration(step.sleeps_for)}"
 
 
 def _held(

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.situations import WithoutAgent
+from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, StepRecord, Task
 
 TimeKind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
@@ -55,7 +56,9 @@ def step_times(
 ) -> list[StepTime]:
     """Return the times of one step until `at` (epoch ms), in the order in which they began."""
     rows = sorted(history, key=lambda one: one.seq)
-    walk = _Walk(name, task.created_at, _ends_before(name, task, plan), _later(name, plan, rows))
+    waits = plan is not None and name in plan.steps and not plan.steps[name].agents
+    ends = _ends_before(name, task, plan)
+    walk = _Walk(name, task.created_at, ends, _later(name, plan, rows), only_waits=waits)
     for row in rows:
         if row.step == name:
             walk.over_row(row)
@@ -97,9 +100,8 @@ def open_times(task: Task, history: Iterable[HistoryRow], at: int) -> list[StepT
             since, why = row.at, row.reason
         if row.kind != "refused":
             last = row.at
-    end: TimeEnd = (
-        "goes on" if task.ended_at is None else "done" if task.ending is None else "failed"
-    )
+    done = task.state is TaskState.COMPLETED
+    end: TimeEnd = "goes on" if task.ended_at is None else "done" if done else "failed"
     until = at if task.ended_at is None else task.ended_at
     found.append(StepTime(kind="attempt", since=since, until=max(until, since), end=end, why=why))
     return found
@@ -125,12 +127,19 @@ class _Walk:
     """Goes over what is known of a step in the order of time."""
 
     def __init__(
-        self, name: str, created: int, ends_before: Sequence[int], later: Sequence[int]
+        self,
+        name: str,
+        created: int,
+        ends_before: Sequence[int],
+        later: Sequence[int],
+        *,
+        only_waits: bool,
     ) -> None:
         self.found: list[StepTime] = []
         self._undo_words = f"{name} (undo)"
         self._ends_before = ends_before
         self._later = later
+        self._only_waits = only_waits
         self._since = created
         """When what comes next can begin first."""
         self._undoes = False
@@ -164,7 +173,7 @@ class _Walk:
 
     def over_command(self, row: HistoryRow) -> None:
         """Go over a row about the whole order."""
-        if row.kind in ("resubmit", "run", "undo", "cancel"):
+        if row.kind in ("resubmit", "run", "undo", "undo-part", "cancel"):
             self._end_wait(row.at)
         if row.kind in ("resubmit", "run"):
             self._restart(row.at)
@@ -177,10 +186,21 @@ class _Walk:
         of_its_own = record.under_way or processed
         if started is not None and (of_its_own or not self._begins(started)):
             self._last(record, started, at)
+        if isinstance(record.situation, WithoutAgent):
+            self._goes_on("wait", record.situation.since, at)
+        elif self._only_waits and processed and finished is not None:
+            self._waited(finished)
         if record.held_since is not None:
             self._goes_on("held", record.held_since, at)
         elif record.not_before is not None and not record.under_way and finished is None:
             self._goes_on("wait", self._closed if self._closed is not None else started, at)
+
+    def _waited(self, finished: int) -> None:
+        """Add a wait without an agent that is over: it began once the steps before it were done."""
+        since = max([self._since, *(end for end in self._ends_before if end <= finished)])
+        self.found.append(
+            StepTime(kind="wait", since=min(since, finished), until=finished, since_known=False)
+        )
 
     def _failed(self, row: HistoryRow) -> None:
         undo = row.kind == "undo failed" or row.reason.startswith(self._undo_words)

@@ -6,17 +6,24 @@ from typing import get_args
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
-from roundsman.model.situations import AwaitsCallback, Ended, NotBegun, UnderWay
+from roundsman.model.situations import (
+    Asleep,
+    AwaitsCallback,
+    AwaitsSignal,
+    UnderWay,
+    WithoutAgent,
+)
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.hold.view import release_command
 from roundsman_console.order.documents import StepCase
-from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
+from roundsman_console.order.step_text import holds_of, poll_words, reminder_words, retry_words
 from roundsman_console.order.view import step_names
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
@@ -107,8 +114,8 @@ class _View:
         situation = record.situation
         if isinstance(situation, UnderWay):
             return self._under_way(name, record, situation, step)
-        if isinstance(situation, NotBegun | Ended):
-            return None
+        if isinstance(situation, WithoutAgent):
+            return self._without_agent(name, situation, step)
         if record.held_since is not None:
             return self._held(name, record, step)
         if record.late_since is not None:
@@ -123,7 +130,7 @@ class _View:
         self, name: str, record: StepRecord, attempt: UnderWay, step: StepPlan | None
     ) -> StepWait:
         agent = _agent(record, step)
-        evidence = [*self._lag(agent), *self._last_error(record)]
+        evidence = [*self._lag(agent), *self._so_far(record)]
         by = attempt.overdue_at
         if attempt.late_since is not None:
             return self._reply_waits(name, record, step, by)
@@ -157,7 +164,7 @@ class _View:
         moves = record.operation == PERFORM and self.task.ending is None
         counted = "nothing is counted" + (", and the order's time moves" if moves else "")
         what = f"{self._answer(name, record, step)}, late for {format_duration(late_for)}: {why}"
-        evidence = (*self._lag(agent), *self._last_error(record), RUNBOOK)
+        evidence = (*self._lag(agent), *self._so_far(record), RUNBOOK)
         return self._checked_at(
             by, StepWait("reply_waits", name, agent, f"{what}; {counted}", evidence, STATS)
         )
@@ -173,7 +180,7 @@ class _View:
             return None
         of = f"the undo of {name}" if undoes else name
         what = f"the scheduler to begin {of}: {where}; nothing is counted"
-        evidence = (*self._last_error(record), RUNBOOK)
+        evidence = (*self._so_far(record), RUNBOOK)
         return self._checked_at(
             by, StepWait("start_waits", name, _agent(record, step), what, evidence, STATS)
         )
@@ -225,18 +232,59 @@ class _View:
     def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at
         most = _of(step.attempts) if step else ""
+        polls = record.poll_until is not None and not record.failure_count
         what = f"attempt {record.failure_count + 1}{most} of {name}"
-        evidence = tuple(self._last_error(record))
+        if polls:
+            what = f"the next poll of {name} by {agent}"
+        evidence = tuple(self._so_far(record))
         if not_before <= self.at:
             what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
             return StepWait("retry_late", name, agent, what, evidence, None, not_before)
         what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
         run = command_line("run", self.task.task_id, options=REASON)
-        return StepWait("retry", name, agent, what, evidence, run)
+        case: StepCase = "polled" if polls else "retry"
+        return StepWait(case, name, agent, what, evidence, run)
+
+    def _without_agent(
+        self, name: str, wait: WithoutAgent, step: StepPlan | None
+    ) -> StepWait | None:
+        """Return the wait of a sleep or for a signal; None if its task ends, which does not wait
+        for it."""
+        if self.task.ending is not None:
+            return None
+        if wait.until <= self.at:
+            late = format_duration(self.at - wait.until)
+            which = "sleep" if isinstance(wait, Asleep) else "wait"
+            what = f"a supervisor to end the {which} {name}, which was over {late} ago"
+            return StepWait("retry_late", name, None, what, (), None, wait.until)
+        if isinstance(wait, Asleep):
+            return self._asleep(name, wait)
+        return self._awaits_signal(name, wait, step)
+
+    def _awaits_signal(self, name: str, wait: AwaitsSignal, step: StepPlan | None) -> StepWait:
+        lasts = format_duration(wait.until - self.at)
+        signal = step.signal if step is not None and step.signal is not None else name
+        what = f"the signal {signal}, for {name}, until {second(wait.until)} (in {lasts})"
+        evidence = (
+            f"it has waited since {second(wait.since)}; without a signal, it fails then by "
+            f"{NO_SIGNAL}; resolved as done, it ends now",
+        )
+        command = command_line("signal", self.task.task_id, signal)
+        return StepWait("awaits_signal", name, None, what, evidence, command)
+
+    def _asleep(self, name: str, asleep: Asleep) -> StepWait:
+        lasts = format_duration(asleep.until - self.at)
+        what = f"the end of the sleep {name}, at {second(asleep.until)} (in {lasts})"
+        evidence = (
+            f"it has slept since {second(asleep.since)}; no hold stops it, and `run` does not end "
+            "it: resolved as done, it ends now",
+        )
+        command = command_line("resolve", self.task.task_id, name, options=("--did", *REASON))
+        return StepWait("asleep", name, None, what, evidence, command)
 
     def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before
-        evidence = tuple(self._last_error(record))
+        evidence = tuple(self._so_far(record))
         if not_before is not None and not_before > self.at:
             until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
             if record.failure_count:
@@ -260,10 +308,11 @@ class _View:
         if view is not None and view.lag > 0:
             yield f"{agent} now reads requests that were sent {format_duration(view.lag)} ago"
 
-    def _last_error(self, record: StepRecord) -> Iterator[str]:
+    def _so_far(self, record: StepRecord) -> Iterator[str]:
         if record.error is not None:
             yield f"the last attempt failed: {record.error.type}: {record.error.message}"
         yield from retry_words(self.task, record)
+        yield from poll_words(self.task, record, self.at)
 
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:

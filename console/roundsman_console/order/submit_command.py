@@ -1,23 +1,28 @@
 """`roundsman submit`: sends an order event to the SubmissionQueue, as an application does."""
 
 import json
+from datetime import timedelta
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from roundsman.client import Client
+from roundsman.client import Client, OrderStatus
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.model.instants import SECOND, format_duration
+from roundsman.model.states import TaskState
 from roundsman.model.task import TASK_ID
 from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.cli.options import AsJson, NoWait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
-from roundsman_console.cli_errors import ConsoleError, sentences
-from roundsman_console.clock import now, wait_for
+from roundsman_console.cli_errors import UNCONFIRMED, USAGE, ConsoleError, sentences
+from roundsman_console.clock import moment, now, pause, wait_for
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
+from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_file
@@ -32,19 +37,28 @@ def submit_command(
         bool, typer.Option("--anyway", help="Send it even if it would be rejected.")
     ] = False,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait until the stack has the order.")
-    ] = WAIT,
+        float | None,
+        typer.Option(
+            min=0,
+            max=86_400,
+            help="Seconds to wait until the order has ended, with its progress. Without it, only "
+            "until the stack has the order.",
+        ),
+    ] = None,
     no_wait: NoWait = False,
     as_json: AsJson = False,
 ) -> None:
     """Send an order event, unchanged, and wait until the stack has the order.
 
     The submission function checks it. In the folder of the application, an event that its
-    workflows would reject is not sent.
+    workflows would reject is not sent. With --wait, the exit code is 0 only if the order is
+    completed; it is 4 if it has not ended in that time.
 
-    Example: roundsman submit events/first.json
+    Example: roundsman submit events/first.json --wait 300
     """
     with sentences():
+        if wait is not None and no_wait:
+            raise ConsoleError("Give either --wait or --no-wait.", USAGE)
         found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         name = "Standard input" if file == "-" else file
@@ -52,10 +66,20 @@ def submit_command(
         if not anyway:
             check_event(name, body, ANYWAY)
         order_id = order_id_of(body)
-        message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
-        late = order_id is not None and not no_wait and _is_late(found, order_id, wait)
+        client = Client(found.outputs, sqs=found.sqs, dynamodb=found.dynamodb)
+        message_id = client.submit_text(body)
+        if wait is not None:
+            status = None if order_id is None else _waited(client, order_id, wait)
+            if as_json:
+                state = None if status is None else status.state
+                print(
+                    json.dumps(SubmitDocument(messageId=message_id, orderId=order_id, state=state))
+                )
+            _tell_end(order_id, status, wait)
+            return
+        late = order_id is not None and not no_wait and _is_late(found, order_id, WAIT)
         if as_json:
-            print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
+            print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id, state=None)))
         elif order_id is None:
             print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
         elif late:
@@ -67,6 +91,44 @@ def submit_command(
             )
         else:
             print(hint(f"Sent. See: {command_line('show', order_id)}"))
+
+
+def _waited(client: Client, order_id: str, within: float) -> OrderStatus | None:
+    """Wait until the order has ended, and print each change of it on standard error."""
+    if not TASK_ID.fullmatch(order_id):
+        return None  # it is sent only if asked explicitly, and is rejected
+    err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return client.wait(
+        order_id,
+        timeout=timedelta(seconds=within),
+        on_change=lambda status: err.print(inert(_in_words(status))),
+        sleep=pause,
+        moment=moment,
+    )
+
+
+def _in_words(status: OrderStatus) -> str:
+    """The state of the order and of its steps in a line, without order contents."""
+    steps = (f"{name} {state}" for name, state in status.steps.items())
+    return f"{status.order_id}: {', '.join([status.state, *steps])}"
+
+
+def _tell_end(order_id: str | None, status: OrderStatus | None, waited: float) -> None:
+    """Return if the order is completed. Otherwise raise ConsoleError with what is known of it."""
+    time = format_duration(round(waited * SECOND))
+    if order_id is None or status is None:
+        raise ConsoleError(
+            f"Sent, but {order_id or 'the order'} is not known after {time}: it may still be on "
+            "its way, have been rejected, or have ended and not been kept. "
+            "See: roundsman rejected ls",
+            UNCONFIRMED,
+        )
+    if status.state is TaskState.COMPLETED:
+        return
+    show = f"See: {command_line('show', order_id)}"
+    if status.ended:
+        raise ConsoleError(f"{order_id} is {status.state}, not completed. {show}")
+    raise ConsoleError(f"{order_id} has not ended after {time}. {show}", UNCONFIRMED)
 
 
 def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:

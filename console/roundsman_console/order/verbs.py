@@ -24,6 +24,7 @@ from roundsman_console.verbs.reading import (
     read_removes,
     read_result,
     read_sets,
+    read_steps,
 )
 from roundsman_console.verbs.verb import Argument, FieldKind, Verb, once
 
@@ -275,9 +276,12 @@ class UndoVerb(OrderVerb):
     """Undo all that may have happened, newest first; the task ends Undone.
 
     A completed order can be taken back, too: until its record is removed after its retention, and
-    unless it is past its point of no return.
+    unless it is past its point of no return. With --steps, only a part of it: the others stand, and
+    the task ends Completed again.
 
     Example: roundsman undo ord-1001 --reason "the customer called"
+
+    Example: roundsman undo ord-1001 --steps "pick[2],charge_rest" --reason "one line is sold out"
     """
 
     name = "undo"
@@ -286,10 +290,34 @@ class UndoVerb(OrderVerb):
     undoes = True
     states = frozenset(TaskState) - {TaskState.UNDONE}
 
+    steps: Annotated[
+        tuple[str, ...],
+        Argument(
+            "--steps",
+            "Only these steps of a completed order: a,b. Name also what comes after them.",
+            FieldKind.WORDS,
+            "STEP,STEP",
+            label="Only these steps",
+            hint="Names with spaces between them, and also those that come after them.",
+            read=read_steps,
+            alone="--steps names the steps of one order. Take back the parts one by one.",
+        ),
+    ] = ()
+
+    @classmethod
+    def left_out_in(cls, states: Collection[TaskState]) -> Collection[str]:
+        return ("steps",) if states and TaskState.COMPLETED not in states else ()
+
     def event(self, asked: CommandSource) -> OperatorEvent:
-        return events.UndoAsked(asked)
+        return events.UndoPart(asked, self.steps) if self.steps else events.UndoAsked(asked)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return self.steps
 
     def question(self, task: Task) -> str | None:
+        if self.steps:
+            return f"{task.task_id} is {task.state}. Undo {span(self.steps)}, and keep the rest?"
         return f"{_standing(task)}. Undo it?"
 
     def question_of_many(self, many: str) -> str | None:

@@ -7,6 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.order.documents import (
@@ -48,6 +49,9 @@ def task_document(
         "withoutCompensation": [*nothing_undoes(task, plan)],
         "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
         "fanOuts": dict(task.fan_outs),
+        "unreadSignals": [
+            {"id": one.id, "name": one.name, "at": iso(one.at)} for one in task.signals
+        ],
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
         "history": [_history_document(row) for row in history],
         "traceId": trace,
@@ -89,13 +93,10 @@ def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
 
 
 def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
-    """Return the steps that have no compensation and whose effects may stand.
-
-    Empty unless the task ends in undo.
-    """
-    if plan is None or task.ending is None or not task.ending.undo:
+    """Return the steps that were to be undone, have no compensation, and may stand."""
+    if plan is None or task.ending is None:
         return []
-    return without_compensation(plan, task.steps)
+    return [*filter(task.ending.undoes, without_compensation(plan, task.steps))]
 
 
 def task_summary(task: Task) -> TaskSummaryDocument:
@@ -123,14 +124,19 @@ def _ending(task: Task) -> EndingDocument | None:
         "why": task.ending.why,
         "step": task.ending.step,
         "undo": task.ending.undo,
+        "part": list(task.ending.part),
     }
 
 
 def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
+    asleep = record.situation if isinstance(record.situation, Asleep) else None
+    awaits = record.situation if isinstance(record.situation, AwaitsSignal) else None
     step = plan.steps.get(name) if plan else None
+    added = task.added.get(name)
     return {
         "name": name,
+        "addedBy": None if added is None else added.adder,
         "agent": record.agent or (step.agent if step else None),
         "processState": record.process_state,
         "situation": record.situation_name,
@@ -154,6 +160,14 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "waiting": record.waiting,
         "reminders": record.reminders,
         "remindAt": iso_or_none(record.remind_at),
+        "polls": record.polls,
+        "polledSince": iso_or_none(record.polled_since),
+        "pollUntil": iso_or_none(record.poll_until),
+        "asleepSince": iso_or_none(asleep.since if asleep else None),
+        "asleepUntil": iso_or_none(asleep.until if asleep else None),
+        "awaitsSince": iso_or_none(awaits.since if awaits else None),
+        "awaitsUntil": iso_or_none(awaits.until if awaits else None),
+        "signal": record.signal,
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),

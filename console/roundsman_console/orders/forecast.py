@@ -52,7 +52,7 @@ def forecast(
         plan = plans.get(task.plan)
         if plan is None or task.ended or task.ending is not None:
             continue
-        expanded = plan.expanded(task.fan_outs)
+        expanded = plan.for_task(task)
         late = instant + _time_left(task, expanded, typical, instant) - task.perform_by
         left = tuple(name for name in expanded.steps if task.step(name).process_state not in DONE)
         if late > 0 and left:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.order.step_text import holds_of, last_error, span
@@ -58,15 +59,27 @@ def _waits(task: Task, plan: Plan | None, holds: Sequence[Hold]) -> str:
             return f"{name}: tried again after {last_error(record)}{when}"
     busy = [name for name, record in task.steps.items() if record.under_way]
     if not busy:
-        return ""
+        return _waits_for_time(task)
     agent = task.step(busy[0]).agent
     return f"{span(busy)}: at {agent}" if agent and len(busy) == 1 else f"{span(busy)}: under way"
+
+
+def _waits_for_time(task: Task) -> str:
+    """Until when its steps sleep, wait for signals or are polled again; empty if none does."""
+    for name, record in task.steps.items():
+        if isinstance(record.situation, Asleep):
+            return f"{name}: asleep until {second(record.situation.until)}"
+        if isinstance(record.situation, AwaitsSignal):
+            return f"{name}: waits for its signal until {second(record.situation.until)}"
+        if record.polls and record.not_before is not None:
+            return f"{name}: polled again at {second(record.not_before)}"
+    return ""
 
 
 def _hold_of(task: Task, step: str, plan: Plan | None, holds: Sequence[Hold]) -> str:
     """Which hold a step waits for, to follow `waits`."""
     record = task.step(step)
-    planned = plan.expanded(task.fan_outs).steps.get(step) if plan else None
+    planned = plan.for_task(task).steps.get(step) if plan else None
     if found := holds_of(task, record, planned, holds):
         first = found[0]
         until = second(first.until)

@@ -149,7 +149,7 @@ def _agents(task: Task, step: str, plan: Plan | None) -> Sequence[str]:
     agent = task.step(step).agent
     if agent is not None:
         return (agent,)
-    planned = plan and (plan.steps.get(step) or plan.steps.get(step_of(step)))
+    planned = plan and plan.defined(step)
     return planned.agents if planned else ()
 
 

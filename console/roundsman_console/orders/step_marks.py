@@ -6,7 +6,7 @@ from itertools import groupby
 
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Task, step_of
+from roundsman.model.task import Task, fan_out_of
 
 MOST = 8
 """The number of marks up to which each step has its own."""
@@ -49,7 +49,7 @@ def marks_of(task: Task, plan: Plan | None) -> list[StepMark]:
         states[name] = task.step(name).process_state
     items: dict[str, list[ProcessState]] = {}
     for name, record in task.steps.items():
-        items.setdefault(step_of(name), []).append(record.process_state)
+        items.setdefault(fan_out_of(name), []).append(record.process_state)
     states |= {name: min(found, key=WORST_FIRST.index) for name, found in items.items()}
     if len(states) <= MOST:
         return [StepMark(state, (name,)) for name, state in states.items()]

@@ -75,7 +75,7 @@ class OrdersRead:
 def functions_needed(task: Task, plan: Plan) -> set[Function]:
     """Return the functions that the order may need: its steps go on, or are undone."""
     found = set[Function]()
-    for step in plan.expanded(task.fan_outs).steps.values():
+    for step in plan.for_task(task).steps.values():
         found.update(_of_step(task, step, task.step(step.name)))
     return found
 

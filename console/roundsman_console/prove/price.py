@@ -22,6 +22,9 @@ SERVICE_MS = 1_500.0
 INTERVAL = 10
 """From one pass of the supervisor to the next, in seconds, as in the template of a proof."""
 
+PROFILE = "lean"
+"""The profile of its stack, as in that template."""
+
 HOURS_OF_A_MONTH = 730
 HOURS = 2
 """For how long a proof is billed for its existence, at most: an hour that began counts whole."""
@@ -29,7 +32,13 @@ HOURS = 2
 
 def estimated_usd(orders: int) -> float:
     """Return what a proof of so many orders costs, in USD."""
-    wanted = Wanted(orders_per_month=orders, steps=STEPS, service_ms=SERVICE_MS, interval=INTERVAL)
+    wanted = Wanted(
+        orders_per_month=orders,
+        steps=STEPS,
+        service_ms=SERVICE_MS,
+        interval=INTERVAL,
+        profile=PROFILE,
+    )
     bill = bill_of(wanted, load_figures(), load_prices())
     return bill.usd(PER_ORDER) + bill.usd(STANDING) * HOURS / HOURS_OF_A_MONTH
 

@@ -44,8 +44,7 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
     console.print(
         plain(
             "The stack, its tables and its uploads are removed at the end, also after Ctrl-C. "
-            "What stays: SAM's own bucket (stack aws-sam-cli-managed-default) and, on AWS, the "
-            "key of the alerts until KMS deletes it."
+            "SAM's own bucket stays (stack aws-sam-cli-managed-default)."
         ),
         soft_wrap=True,
     )

@@ -149,6 +149,11 @@ class DeployedStack:
             on_unreadable=self.unreadable.append,
         )
 
+    @property
+    def urgent_queues(self) -> bool:
+        """Whether agents read their queues of urgent requests; not in the profile `lean`."""
+        return self.parameters.get("Profile") != "lean"
+
     @cached_property
     def board(self) -> DynamoAgentBoard:
         """The views of the agents' request queues."""
@@ -157,6 +162,7 @@ class DeployedStack:
             control_table=self.output("ControlTableName"),
             clock=now,
             on_unreadable=self.unreadable.append,
+            urgent_queues=self.urgent_queues,
         )
 
     @cached_property

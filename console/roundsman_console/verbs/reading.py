@@ -80,22 +80,33 @@ def read_instant(text: str) -> int:
     return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
-def read_result(text: str | None) -> Json:
-    """Parse a step's result: JSON, or `@` and the name of a file that contains JSON.
+def read_steps(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of steps in texts such as `a,b`, each once.
+
+    Raises InvalidArgument if a text has an empty name: it must not stand for no choice of steps.
+    """
+    names = [name.strip() for text in texts for name in text.split(",")]
+    if not all(names):
+        raise InvalidArgument("A name of a step is empty. Write them so: reserve,charge.")
+    return tuple(dict.fromkeys(names))
+
+
+def read_result(text: str | None, option: str = "--result") -> Json:
+    """Parse the value of `option`: JSON, or `@` and the name of a file that contains JSON.
 
     Returns None if `text` is None. Raises InvalidArgument if the file cannot be read or the text is
     not JSON.
     """
     if text is None:
         return None
-    source = "--result"
+    source = option
     if text.startswith("@"):
         source = text[1:]
         text = read_file(source)
     try:
         return parse_json(text)
     except ValueError as error:
-        hint = "" if source != "--result" else " A text value needs JSON quotes: '\"ch_1\"'."
+        hint = "" if source != option else " A text value needs JSON quotes: '\"ch_1\"'."
         raise InvalidArgument(f"{source} is not JSON: {error}.{hint}") from error
 
 

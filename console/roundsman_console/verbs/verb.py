@@ -158,7 +158,7 @@ class Verb:
                     wrong[one.name] = one.missing
                     continue
                 value = ""
-            if value is not None and one.alone and many:
+            if value and one.alone and many:
                 wrong[one.name] = one.alone
             elif value is not None:
                 try:

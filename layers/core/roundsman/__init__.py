@@ -11,13 +11,17 @@ from roundsman.lazy_imports import names_from
 if TYPE_CHECKING:
     from roundsman.agents.agent import Agent
     from roundsman.agents.callbacks import Callback
-    from roundsman.agents.outcomes import DidNotHappen, Happened
+    from roundsman.agents.not_yet import NotYet
+    from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.definition.workflow import (
         Archive,
         Compensation,
         Retry,
+        Signal,
+        Sleep,
+        SleepUntil,
         Step,
         Undo,
         Wait,
@@ -46,11 +50,13 @@ _HOMES = {
     "CredentialRefused": "roundsman.errors",
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
+    "Done": "roundsman.agents.outcomes",
     "Happened": "roundsman.agents.outcomes",
     "InvalidInput": "roundsman.errors",
     "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
     "Masked": "roundsman.definition.input_types",
+    "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.model.priority",
@@ -58,6 +64,9 @@ _HOMES = {
     "Range": "roundsman.definition.input_types",
     "Retry": "roundsman.definition.workflow",
     "RoundsmanError": "roundsman.errors",
+    "Signal": "roundsman.definition.workflow",
+    "Sleep": "roundsman.definition.workflow",
+    "SleepUntil": "roundsman.definition.workflow",
     "Step": "roundsman.definition.workflow",
     "StepRequest": "roundsman.agents.request",
     "Text": "roundsman.definition.input_types",
@@ -78,11 +87,13 @@ __all__ = [
     "CredentialRefused",
     "DefinitionError",
     "DidNotHappen",
+    "Done",
     "Happened",
     "InvalidInput",
     "Items",
     "Json",
     "Masked",
+    "NotYet",
     "Pattern",
     "PermanentError",
     "Priority",
@@ -90,6 +101,9 @@ __all__ = [
     "Range",
     "Retry",
     "RoundsmanError",
+    "Signal",
+    "Sleep",
+    "SleepUntil",
     "Step",
     "StepRequest",
     "Text",

@@ -1,18 +1,22 @@
-"""What an application calls: submit an order, cancel it, answer a callback, and read its status.
+"""What an application calls: submit an order, cancel it, send it a signal, answer a callback, and
+read its status.
 
     client = Client.of_stack("shop")
     client.submit({"orderId": "ord-1001", "lines": [...]})
     client.status("ord-1001")
+    client.wait("ord-1001", timeout=timedelta(minutes=5))
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
-What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
-agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an order
-without a token, also to read the plans in ControlTable.
+What it needs is the right to send to the SubmissionQueue (to submit, cancel and signal), to send to
+an agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an
+order without a token, also to read the plans in ControlTable.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, overload
 
 import boto3
@@ -35,9 +39,12 @@ from roundsman.errors import (
     TryAgain,
     UnreadableRecord,
 )
-from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.checks import NAME
+from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
+from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import TASK_ID
+from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 from roundsman.wire.messages import read_reply
 
@@ -59,6 +66,11 @@ __all__ = [
 ]
 
 LONGEST_REASON = 500  # characters of a cancellation's reason
+
+FIRST_LOOK_AFTER = 0.25  # seconds; an order without slow steps ends within one or two
+LONGEST_BETWEEN_LOOKS = 15.0  # seconds; an order that takes hours is read 240 times an hour
+GROWTH = 1.5
+"""By how much longer each interval between two looks is than the one before."""
 
 
 class InvalidCall(RoundsmanError):
@@ -172,6 +184,40 @@ class Client:
         body = canonical_json({"orderId": order_id, "cancel": asked})
         self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the cancellation")
 
+    def signal(
+        self, order_id: str, name: str, data: Json = None, *, signal_id: str | None = None
+    ) -> None:
+        """Send a signal to the order: the step that waits for one with this name is done.
+
+        `data` (at most 4 KiB of JSON) is the result of the step. A signal may come before its step:
+        it is kept for it. `signal_id` (1 to 64 ASCII characters without spaces), such as the id of
+        a payment, makes it harmless to send the signal twice; None for a new one. A signal that no
+        step of the order can take goes to the RejectedQueue.
+
+        Raises InvalidCall if an argument is wrong, and TryAgain and CallRefused.
+        """
+        _checked_id(order_id)
+        if not NAME.fullmatch(name):
+            raise InvalidCall(
+                "The name of a signal must be 1 to 40 characters of a-z, 0-9 and _, beginning with "
+                "a letter."
+            )
+        if signal_id is not None and not SIGNAL_ID.fullmatch(signal_id):
+            raise InvalidCall(f"The id of a signal must be {SIGNAL_ID_WORDS}.")
+        signal: dict[str, Json] = {"name": name, "data": data}
+        signal |= {} if signal_id is None else {"id": signal_id}
+        try:
+            body = canonical_json({"orderId": order_id, "signal": signal})
+            parse_json(body)
+            size = size_in_bytes(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidCall(f"The data of the signal to {order_id} is not JSON.") from error
+        if size > LARGEST_SIGNAL:
+            raise InvalidCall(
+                f"The data of the signal has {size} bytes; it may have at most {LARGEST_SIGNAL}."
+            )
+        self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the signal")
+
     @overload
     def answer(self, token: str, result: Json = None) -> None: ...
     @overload
@@ -254,6 +300,52 @@ class Client:
             ended_at=task.ended_at,
             version=task.version,
         )
+
+    def wait(
+        self,
+        order_id: str,
+        *,
+        timeout: timedelta,
+        on_change: Callable[[OrderStatus], object] = lambda _status: None,
+        sleep: Callable[[float], object] = time.sleep,
+        moment: Callable[[], float] = time.monotonic,
+    ) -> OrderStatus | None:
+        """Wait until the order has ended, for at most `timeout`, and return its state.
+
+        If the time is over before, it is the state that was read last, whose `ended` is false; None
+        if the order had no task until then. None is also returned as soon as a task that was seen
+        is gone: it has ended, and its workflow keeps none (`retain_for`).
+
+        The record is read at growing intervals, from a quarter of a second to 15 s. `on_change` is
+        called with each state that differs from the one before. `sleep` takes seconds, and `moment`
+        is a monotonic clock in seconds.
+
+        Raises TypeError if `timeout` is not a timedelta, ValueError if it is negative, and as
+        `status`; TryAgain only if the last read of the waiting time has failed so.
+        """
+        if not isinstance(timeout, timedelta):
+            raise TypeError(f"timeout must be a timedelta, not {timeout!r}")
+        if timeout < timedelta(0):
+            raise ValueError(f"timeout must not be negative: {timeout}")
+        end, interval = moment() + timeout.total_seconds(), FIRST_LOOK_AFTER
+        seen: OrderStatus | None = None
+        while True:
+            left = end - moment()
+            try:
+                status = self.status(order_id)
+            except TryAgain:
+                if left <= 0:
+                    raise
+                status = seen
+            if status is not None and status != seen:
+                on_change(status)
+            if left <= 0 or (status is None and seen is not None):
+                return status
+            if status is not None and status.ended:
+                return status
+            seen = status
+            sleep(min(interval, left))
+            interval = min(interval * GROWTH, LONGEST_BETWEEN_LOOKS)
 
     def _wait(
         self, token: str | None, order_id: str | None, step: str | None

@@ -27,7 +27,10 @@ class TransientError(RoundsmanError):
     exponential backoff applies. Any exception that is neither a TransientError nor a
     PermanentError counts as transient too. Unless it is an OSError, it is unexpected: a defect, for
     which the step is retried for longer, with an alert. Raises TypeError if `retry_after` is not a
-    timedelta.
+    timedelta, or `no_effect` is not a bool.
+
+    `no_effect` is a promise: the service has done nothing because of this call, and will not do it
+    later. A step of several agents may then go on at another one, and its probe is not asked.
 
     `cause` is what failed, in a few words that quote nothing of the order, for example "answered
     503". If the circuit opens, its alert and everything that waits for it name the cause; they
@@ -35,10 +38,18 @@ class TransientError(RoundsmanError):
     """
 
     def __init__(
-        self, message: str, *, retry_after: timedelta | None = None, cause: str = ""
+        self,
+        message: str,
+        *,
+        retry_after: timedelta | None = None,
+        cause: str = "",
+        no_effect: bool = False,
     ) -> None:
         super().__init__(message)
         self.cause = cause
+        if not isinstance(no_effect, bool):
+            raise TypeError(f"no_effect must be True or False, not {no_effect!r}")
+        self.no_effect = no_effect
         if retry_after is not None and not isinstance(retry_after, timedelta):
             raise TypeError(f"retry_after must be a timedelta, not {retry_after!r}")
         self.retry_after = retry_after

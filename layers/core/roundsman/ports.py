@@ -5,7 +5,7 @@ the message is then redelivered. It raises CallRefused if AWS would refuse a ret
 is a return value, not an exception.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -24,7 +24,7 @@ from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
 
-if TYPE_CHECKING:  # most instances of a function carry out no bulk run
+if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
     from roundsman.model.bulk_run import (
         BulkRecord,
         ListedRun,
@@ -33,9 +33,12 @@ if TYPE_CHECKING:  # most instances of a function carry out no bulk run
         Run,
         RunRequest,
     )
+    from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
 """Returns the current time in epoch ms."""
+
+NO_INPUTS: Mapping[str, Json] = {}
 
 LONGEST_DELAY = 15 * MINUTE
 """The largest DelaySeconds of SQS, in ms. The due index finds what starts later than that."""
@@ -132,14 +135,27 @@ class TaskStore(Protocol):
         """
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         """Store a decision and its history rows together, if the stored version is `seen`.
+
+        `inputs` has the inputs of the steps that the decision adds, by record name.
 
         Returns Superseded, and stores nothing, if the version is another, or if the record is of
         another task with the same id: one with another `created_at`.
 
         A record for which `due.removed_at_once` is true is removed instead of stored.
+        """
+
+    def inputs(self, task: Task, names: Collection[str]) -> Mapping[str, Json]:
+        """Return the inputs with which these steps were added to the task, by record name.
+
+        Raises TryAgain if one is missing.
         """
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
@@ -303,6 +319,26 @@ class LeaseStore(Protocol):
 
     def write(self, leases: Leases, *, seen: int) -> bool:
         """Store the leases if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackFaultStore(Protocol):
+    """Stores the faults of the stack, in one record. See `roundsman.alerts.stack_faults`."""
+
+    def read(self) -> "StackFaults":
+        """Return the faults, read consistently; `StackFaults()` if there is no record."""
+
+    def write(self, faults: "StackFaults", *, seen: int) -> bool:
+        """Store the faults if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackQueues(Protocol):
+    """The queues of the stack. A name is without that of the stack: `PaymentRequestQueue`."""
+
+    def of_agents(self) -> Sequence[str]:
+        """Return the names of the agents' queues for requests and replies."""
+
+    def look(self, name: str) -> "QueueLook":
+        """Count the messages of a queue and of its dead-letter queue."""
 
 
 class BulkRunStore(Protocol):

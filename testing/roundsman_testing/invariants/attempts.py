@@ -1,18 +1,24 @@
 """Checks of attempts: what counts as a failure, what follows one, and why a task fails."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
+from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.signals import NO_SIGNAL
+from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
     UNTOUCHED,
+    Effect,
     StepRecord,
     Task,
     idempotency_key,
@@ -24,6 +30,7 @@ OF_THE_ORDER = frozenset(
     {
         *("ConditionFailed", "ResultTooLarge"),
         *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
+        *(NO_INSTANT, TOO_LONG),
     }
 )
 """The errors of steps that cannot go on because of what is in the order or in a result."""
@@ -32,7 +39,7 @@ SENT_NOWHERE = "UnknownAgent"
 """The error of an attempt whose agent has no queue. The scheduler makes the reply itself."""
 
 CANNOT_WAIT = "CannotWait"
-"""The error of an undo whose agent wants to wait for a callback."""
+"""The error of an undo whose agent wants to wait for a callback, or to be polled."""
 
 HARDLY_ANY = 1_000
 """A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
@@ -48,7 +55,7 @@ GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
 class Attempts:
     """Follows the attempts of a world.
 
-    It checks COUNTED, WAITS, BOUNDED, RESULT, GIVEN_BACK, FAILED_BY and AS_PLANNED.
+    It checks COUNTED, WAITS, BOUNDED, RESULT, GIVEN_BACK, FAILED_BY, AS_PLANNED and MOVED.
 
     The caller reports each reply before a scheduler handles it (`replied`), and each stored record
     (`of_change`). `apart` is how far the clocks of parts differ, in ms.
@@ -74,13 +81,19 @@ class Attempts:
                 yield from self._of_failure(plan, before, after, name, now)
                 yield from _of_number(plan, before, after, name)
             if record.process_state is ProcessState.PROCESSED and not asked:
-                yield from self._of_result(before, after, name)
+                step = plan.for_task(after).steps.get(name)
+                if step is not None and step.sleeps:
+                    yield from self._of_sleep(step, before, after, now)
+                elif step is None or step.signal is None:
+                    yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
             same = record.operation == earlier.operation
             if claimed and same and earlier.held_since is None and not asked:
                 yield from self._of_claim(after, name, earlier.not_before or 0, now)
             if record.held_since is not None and record.not_before != earlier.not_before:
                 yield from _of_hold(before, after, name)
+            if same and record.operation == PERFORM and not asked:
+                yield from self._of_move(before, after, name)
         if before.ending is None and after.ending is not None:
             why = self._not_failed_by(plan, before, after, now)
             if why:
@@ -100,17 +113,42 @@ class Attempts:
             what = f"{name} is Processed, with a result that its agent did not reply"
             yield Broken(Invariant.RESULT, after.task_id, what)
 
+    def _of_sleep(self, step: StepPlan, before: Task, after: Task, now: int) -> Iterator[Broken]:
+        """Check the end of a sleep: its time is over, or it is until an instant that is past."""
+        earlier = before.step(step.name)
+        if earlier.process_state is ProcessState.PROCESSED:
+            return
+        asleep = earlier.situation
+        early = asleep.until - now - self._apart if isinstance(asleep, Asleep) else 0
+        if early > 0:
+            what = f"the sleep {step.name} ends {early} ms before its time"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+        if not isinstance(asleep, Asleep) and step.sleeps_for is not None:
+            what = f"the sleep {step.name} has ended and has never begun"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+
+    def _of_move(self, before: Task, after: Task, name: str) -> Iterator[Broken]:
+        """Check a step that leaves its agent and was not undone there: nothing happened there."""
+        earlier, record = before.steps.get(name, UNTOUCHED), after.step(name)
+        if len(record.tried) <= len(earlier.tried) or earlier.effect is Effect.NONE:
+            return
+        replies = self._replies.get((after.task_id, name), ())
+        proofs = (one.lock for one in replies if one.effect is Effect.NONE)
+        if earlier.locked_by is None or earlier.locked_by not in proofs:
+            what = f"{name} leaves {record.tried[-1]}, and it may have happened there"
+            yield Broken(Invariant.MOVED, after.task_id, what)
+
     def _of_failure(
         self, plan: Plan, before: Task, after: Task, name: str, now: int
     ) -> Iterator[Broken]:
         """Check a failed attempt: it counts by a reply or by its time, and a wait follows."""
         earlier, record = before.step(name), after.step(name)
         replies = [
-            reply
+            _as_taken(reply, record)
             for reply in self._replies.get((after.task_id, name), ())
             if reply.lock == earlier.locked_by
         ]
-        failing = [reply for reply in replies if _fails(reply, earlier)]
+        failing = [reply for reply in replies if _fails(reply, earlier, now + self._apart)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
         over = late_at is not None and late_at <= now + self._apart
         nowhere = record.error is not None and record.error.type == SENT_NOWHERE
@@ -132,7 +170,7 @@ class Attempts:
         """
         earlier, record = before.step(name), after.step(name)
         operation = earlier.operation
-        step = plan.expanded(after.fan_outs).steps.get(name)
+        step = plan.for_task(after).steps.get(name)
         goes_on = record.process_state in GOES_ON and record.operation == operation
         if step is None or not goes_on:
             return
@@ -184,11 +222,12 @@ class Attempts:
             return f"it ends by {kind}, {early} ms before its time" if early > 0 else ""
         if ending.step is None:
             return f"it ends by {kind}, and no step failed"
-        step = plan.expanded(after.fan_outs).steps.get(ending.step)
+        step = plan.for_task(after).steps.get(ending.step)
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        return self._step_not_failed_by(after.task_id, step, record, kind)
+        in_vain = _in_vain(record, kind, now + self._apart)
+        return "" if in_vain else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
         self, task_id: str, step: StepPlan, record: StepRecord, kind: str
@@ -204,7 +243,7 @@ class Attempts:
             return ""
         if attempts < retry.max_attempts:
             return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
-        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
+        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT, WRONG_THEN)
         return "" if known else f"{step.name} fails by {kind}, which nobody replied"
 
 
@@ -212,7 +251,7 @@ def _of_number(plan: Plan, before: Task, after: Task, name: str) -> Iterator[Bro
     """Check that a step whose attempt failed goes on only if its plan allows another attempt."""
     earlier, record = before.step(name), after.step(name)
     operation = earlier.operation
-    step = plan.expanded(after.fan_outs).steps.get(name)
+    step = plan.for_task(after).steps.get(name)
     most = None if step is None else step.attempts_of(operation)
     goes_on = record.process_state in GOES_ON and record.operation == operation
     if goes_on and most is not None and record.failure_count >= most:
@@ -226,7 +265,7 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     After an undo that failed and was not asked for, and after the point of no return, a person
     decides what follows.
     """
-    ending, expanded = after.ending, plan.expanded(after.fan_outs)
+    ending, expanded = after.ending, plan.for_task(after)
     if ending is None:
         return
     strategy = plan.on_failure
@@ -252,13 +291,39 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
     return ProcessState.PROCESSED in states and states <= DONE
 
 
-def _fails(reply: Reply, record: StepRecord) -> bool:
-    """Whether the reply to the record's attempt makes it a failed one."""
+def _as_taken(reply: Reply, record: StepRecord) -> Reply:
+    """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
+
+    Which steps these are is checked elsewhere; `record` says why.
+    """
+    error = record.error
+    if reply.then and error is not None and error.type == WRONG_THEN:
+        return replace(reply, outcome=Outcome.TRANSIENT, error=error)
+    return reply
+
+
+def _fails(reply: Reply, record: StepRecord, now: int) -> bool:
+    """Whether the reply to the record's attempt, read at `now`, makes it a failed one."""
     if reply.outcome is Outcome.WAITING:
         return record.operation == UNDO  # which cannot wait
+    if reply.outcome is Outcome.POLLING:
+        return record.operation == UNDO or _polled_in_vain(record, now)
     if reply.outcome is Outcome.HELD:
         return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
     return reply.outcome in FAILED
+
+
+def _in_vain(record: StepRecord, kind: str, now: int) -> bool:
+    """Whether the time of the step's polls, or of its wait for a signal, is over at `now`."""
+    waits = record.situation
+    if kind == NO_SIGNAL:
+        return isinstance(waits, AwaitsSignal) and waits.until <= now
+    return kind == OVERDUE and _polled_in_vain(record, now)
+
+
+def _polled_in_vain(record: StepRecord, now: int) -> bool:
+    """Whether the time of the step's polls is over at `now`."""
+    return record.poll_until is not None and record.poll_until <= now
 
 
 def _is_about(record: StepRecord, reply: Reply) -> bool:

@@ -5,7 +5,9 @@ claimed, parked, skipped or failed in the record.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
+from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.restored import VERSIONS_SKIPPED
 from roundsman.model.events import (
     COMMAND_KINDS,
@@ -18,15 +20,21 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
-from roundsman_testing.invariants.rules import Broken, Invariant
+from roundsman_testing.invariants.rules import Broken, Invariant, signal_ids
 
-KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Erase)
+End: TypeAlias = tuple[TaskState, bool, tuple[str, ...]]
+"""In which state a task is to end, whether after an undo, and of which part; empty for all."""
+
+KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Signalled, Erase)
 """The commands after which a task that is ending ends as before."""
 
 FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR})
@@ -76,9 +84,13 @@ class Commands:
         why = ""
         match event:
             case Cancel():
-                why = _not_ending(after, (TaskState.CANCELLED, event.undo))
+                why = _not_ending(after, (TaskState.CANCELLED, event.undo, ()))
             case UndoAsked():
-                why = _not_ending(after, (TaskState.UNDONE, True))
+                why = _not_ending(after, (TaskState.UNDONE, True, ()))
+            case UndoPart():
+                earlier = () if before.ending is None else before.ending.part
+                part = tuple(dict.fromkeys((*earlier, *event.steps)))
+                why = _not_ending(after, (TaskState.COMPLETED, True, part))
             case Resubmit():
                 why = next(_not_again(before, after, event, now - self._apart), "")
             case Resolve():
@@ -91,22 +103,30 @@ class Commands:
                 why = "" if after.plan == event.plan else "it has another plan"
             case Reconcile():
                 why = _not_reconciled(before, after, event, now - self._apart)
+            case Signalled():
+                why = "" if event.asked.command_id in signal_ids(after) else "it is not stored"
             case Erase():
                 why = "it is not erased" if after.erased_at is None else ""
         return why
 
 
-def _ends(task: Task) -> tuple[TaskState, bool] | None:
-    """In which state the task is to end, and whether after an undo; None if it goes on."""
-    return None if task.ending is None else (task.ending.how, task.ending.undo)
+def _ends(task: Task) -> End | None:
+    """How the task is to end; None if it goes on."""
+    ending = task.ending
+    return None if ending is None else (ending.how, ending.undo, ending.part)
 
 
-def _not_ending(after: Task, wanted: tuple[TaskState, bool]) -> str:
+def _not_ending(after: Task, wanted: End) -> str:
     if _ends(after) != wanted:
         return f"the task is to end by {_ends(after)}, not by {wanted}"
-    states = {one.process_state for one in after.steps.values()}
-    failed = wanted[1] and ProcessState.UNDO_ERROR in states
+    failed = wanted[1] and any(map(_undo_has_failed, after.steps.values()))
     return "an undo that has failed is not made again" if failed else ""
+
+
+def _undo_has_failed(record: StepRecord) -> bool:
+    """Whether the undo has failed, though it may be sent: the lifetime of its key is not over."""
+    expired = record.error is not None and record.error.type == KEY_EXPIRED
+    return record.process_state is ProcessState.UNDO_ERROR and not expired
 
 
 def _not_again(before: Task, after: Task, event: Resubmit, now: int) -> Iterator[str]:
@@ -164,6 +184,12 @@ def _not_extended(before: Task, after: Task, event: Extend) -> str:
 
 
 def _until(record: StepRecord) -> int:
+    """Until when the step sleeps, waits for a signal, is polled, or may take, with the time of its
+    next attempt."""
+    if isinstance(record.situation, WithoutAgent):
+        return record.situation.until
+    if record.poll_until is not None:
+        return record.poll_until
     return (record.until or 0) + record.extra
 
 

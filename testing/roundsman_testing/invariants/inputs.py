@@ -1,12 +1,12 @@
 """Checks of what agents are given: the order, the items and the results of earlier steps."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from roundsman.definition.expressions import evaluate_list
 from roundsman.definition.plan import Plan
 from roundsman.model.json import Json
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import UNDO, Task, item_names, step_of
+from roundsman.model.task import UNDO, StepToAdd, Task, item_names, item_place, step_of
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -35,19 +35,27 @@ class Inputs:
         if record.locked_by != request.lock or content is None:
             return
         order = task.input(content, record.corrections)
-        step = plan.expanded(task.fan_outs).steps[request.step]
+        expanded = plan.for_task(task)
+        step = expanded.steps[request.step]
         wanted: dict[str, Json] = {"input": order, "item": None}
         if step.reads is not None and isinstance(order, Mapping):
             read = {ALWAYS_READ, *step.reads}
             wanted["input"] = {name: value for name, value in order.items() if name in read}
         if step.item_of is not None:
             wanted["item"] = _items(plan, task, step.item_of, order)[step.index]
-        results = _results(plan, task, step_of(request.step))
+        names = {*(expanded.before(step.name) if step.added_by is None else step.after)}
+        results = dict[str, Json]()
+        if step.added_by is not None and item_place(step.added_by) is not None:
+            names.discard(step.added_by)
+            results[step.added_by] = task.step(step.added_by).result
+        results |= _results(task, names)
         if record.operation == UNDO and not record.outcome_unknown:
             results[request.step] = record.result
         wanted["results"] = results
         given = {"input": request.input, "item": request.item, "results": dict(request.results)}
         other = [name for name, value in wanted.items() if given[name] != value]
+        if not _has_step_input(task, request):
+            other.append("step input")
         if other:
             what = f"{request.step} is not given the {' and '.join(other)} of its task"
             yield Broken(Invariant.GIVEN, task.task_id, what)
@@ -67,16 +75,25 @@ class Inputs:
 
 
 def _items(plan: Plan, task: Task, fan_out: str, order: Json) -> list[Json]:
-    return evaluate_list(plan.steps[fan_out].for_each or "", order, _results(plan, task, fan_out))
+    before = plan.before(fan_out)
+    return evaluate_list(plan.steps[fan_out].for_each or "", order, _results(task, before))
 
 
-def _results(plan: Plan, task: Task, step: str) -> dict[str, Json]:
-    """The results of the steps of the plan that are before this one.
+def _has_step_input(task: Task, request: AgentRequest) -> bool:
+    """Whether the request has what its step was added with, and nothing if it was not added."""
+    added = task.added.get(request.step)
+    if added is None:
+        return request.step_input is None
+    return StepToAdd(request.step, input=request.step_input).digest == added.digest
+
+
+def _results(task: Task, names: Iterable[str]) -> dict[str, Json]:
+    """The results of these steps, of items, and of added steps.
 
     The result of a fan-out is a list, with None for an item that was left out.
     """
     found: dict[str, Json] = {}
-    for name in plan.before(step):
+    for name in {one if one in task.added else step_of(one) for one in names}:
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
             if all(one.process_state in DONE for one in items):

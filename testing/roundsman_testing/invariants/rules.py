@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import STATUSES
+from roundsman.engine.decision import end_status
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -41,7 +41,11 @@ OF_RECORDS = {
     )
 }
 """The checks of `roundsman audit` that hold of each record at the moment when it is written."""
-OF_RECORDS_AND_PLANS = {**OF_RECORDS, Invariant.READY: CHECKS[Invariant.READY]}
+OF_RECORDS_AND_PLANS = {
+    **OF_RECORDS,
+    Invariant.READY: CHECKS[Invariant.READY],
+    Invariant.TAKEN_BACK: CHECKS[Invariant.TAKEN_BACK],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ def of_change(
     if before.version == after.version:
         return
     yield from _of_input(before, after)
-    expanded = plan.expanded(after.fan_outs)
+    yield from _of_signals(plan, before, after)
+    expanded = plan.for_task(after)
     for name, record in after.steps.items():
         earlier = before.step(name)
         if record.locked_by is None or record.locked_by == earlier.locked_by:
@@ -133,6 +138,45 @@ def _of_input(before: Task, after: Task) -> Iterator[Broken]:
         if used and record.round == earlier.round and record.corrections != earlier.corrections:
             what = f"{name} goes on under its key with {record.corrections} corrections"
             yield Broken(Invariant.ONE_INPUT, after.task_id, what)
+
+
+def signal_ids(task: Task) -> list[str]:
+    """Return the ids of the signals that are unread or have ended a step."""
+    taken = [record.signal for record in task.steps.values() if record.signal is not None]
+    return [*(one.id for one in task.signals), *taken]
+
+
+def _of_signals(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
+    """Check signals: none is lost, each ends one step, and only they end a step that waits for one.
+
+    A person ends such a step by a command. A signal that has just come has its command, too.
+    """
+    ids, asked = signal_ids(after), before.command_ids != after.command_ids
+    lost = {one.id for one in before.signals}.difference(ids)
+    if lost:
+        yield Broken(Invariant.NOT_LOST, after.task_id, f"the signals {sorted(lost)} are lost")
+    if len(set(ids)) < len(ids):
+        yield Broken(Invariant.RESULT, after.task_id, "a signal has ended two steps, or is kept")
+    unread, left = {one.id: one for one in before.signals}, {one.id for one in after.signals}
+    for name, record in after.steps.items():
+        step = plan.for_task(after).steps.get(name)
+        was = before.step(name).process_state
+        done = record.process_state is ProcessState.PROCESSED is not was
+        if not done or step is None or step.signal is None:
+            continue
+        signal = unread.get(record.signal or "")
+        if signal is None:
+            if not asked or record.signal not in (None, after.command_ids[-1]):
+                what = f"{name} is Processed, and no signal has come"
+                yield Broken(Invariant.RESULT, after.task_id, what)
+            continue
+        if (signal.name, signal.data) != (step.signal, record.result):
+            what = f"{name} is Processed by a signal {signal.name}, or has other data"
+            yield Broken(Invariant.RESULT, after.task_id, what)
+        of_name = [one.id for one in before.signals if one.name == signal.name]
+        if left.intersection(of_name[: of_name.index(signal.id)]):
+            what = f"{name} is Processed by a signal before which another came"
+            yield Broken(Invariant.RESULT, after.task_id, what)
 
 
 def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
@@ -195,7 +239,7 @@ def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iter
         return
     if task.state is TaskState.ARCHIVED and task.failure not in groups:
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
-    if task.reply_to is not None and STATUSES[task.state] not in sent:
+    if task.reply_to is not None and end_status(task) not in sent:
         yield Broken(
             Invariant.REPORTED, task.task_id, f"{task.state}, but only {sorted(sent)} was sent"
         )

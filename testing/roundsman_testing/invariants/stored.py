@@ -1,6 +1,6 @@
 """Checks of what the tables have beside the records of tasks.
 
-That is the history, the rows of settled steps, and the rows of orders.
+That is the history, the rows of settled steps and of inputs, and the rows of orders.
 """
 
 import re
@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.erasure import ERASE
-from roundsman.engine.history import ROWS_A_VERSION
+from roundsman.engine.history import ERASE, ROWS_A_VERSION
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json
@@ -90,8 +89,8 @@ class HistoryRows:
             noted.clear()
 
 
-class SettledRows:
-    """Follows the rows of settled steps and checks ROWS.
+class RowsOfTasks:
+    """Follows the rows of settled steps and of inputs, and checks ROWS.
 
     The caller reports each write of an item of the tasks table (`written`), and asks after each
     event for what does not agree (`disagree`).
@@ -105,7 +104,7 @@ class SettledRows:
     def of_row(self, old: Item | None, new: Item | None) -> None:
         """Note that a row is stored, changed or removed."""
         key = str((new or old or {})["TaskId"].get("S"))
-        task_id, _, version = key.partition("#settled#")
+        task_id, _, version = key.partition("#")
         self._changed.add(task_id)
         rows = self._rows.setdefault(task_id, {})
         if new is None:
@@ -116,13 +115,15 @@ class SettledRows:
     def of_record(self, old: Item | None, new: Item | None) -> None:
         """Note which rows the record of a task lists."""
         item = new or old or {}
-        if "Settled" not in item and (old is None or "Settled" not in old):
+        if not any("Settled" in one or "Inputs" in one for one in (old, new) if one):
             return
         task_id = str(item["TaskId"].get("S"))
         self._changed.add(task_id)
         listed = () if new is None else new.get("Settled", {"L": []}).get("L", ())
-        versions = [str(one.get("S")) for one in listed]
-        self._listed[task_id] = versions, None if new is None else new.get("ExpiresAt")
+        rows = [f"settled#{one.get('S')}" for one in listed]
+        inputs = "0" if new is None else new.get("Inputs", {}).get("N", "0")
+        rows += [f"added#{row}" for row in range(int(str(inputs)))]
+        self._listed[task_id] = rows, None if new is None else new.get("ExpiresAt")
 
     def disagree(self) -> Iterator[Broken]:
         """Check the rows of each task that changed since the last call."""
@@ -133,7 +134,7 @@ class SettledRows:
                 what = f"the record lists the rows {sorted(listed)}, and there are {sorted(rows)}"
                 yield Broken(Invariant.ROWS, task_id, what)
             elif any(at != expires_at for at in rows.values()):
-                what = "a row of settled steps expires at another time than its record"
+                what = "a row beside the record expires at another time"
                 yield Broken(Invariant.ROWS, task_id, what)
         self._changed.clear()
 
@@ -239,7 +240,7 @@ def _is_of_its_own(text: str) -> bool:
 
 
 def _names(plan: Plan) -> str:
-    agents = (name for step in plan.steps.values() for name in (step.agent, *step.agents))
+    agents = (name for step in plan.steps.values() for name in step.agents)
     return " ".join((plan.workflow, *plan.steps, *agents))
 
 

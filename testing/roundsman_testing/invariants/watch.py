@@ -17,12 +17,14 @@ from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.invariants.added import Added
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
 from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.inputs import Inputs
+from roundsman_testing.invariants.keys import Keys
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
     Broken,
@@ -36,7 +38,7 @@ from roundsman_testing.invariants.rules import (
     of_stored,
 )
 from roundsman_testing.invariants.statuses import Statuses
-from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, SettledRows
+from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, RowsOfTasks
 from roundsman_testing.ledger import Ledger
 from roundsman_testing.memory import TABLES
 
@@ -84,10 +86,12 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
+        self._keys = Keys(apart)
+        self._added = Added()
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
-        self._settled_rows = SettledRows()
+        self._rows = RowsOfTasks()
         self._order_rows = OrderRows(order_retention)
         self._contents = Contents()
         self._inputs = Inputs(self._contents.of)
@@ -132,6 +136,7 @@ class InvariantWatch:
         list(self._history.missing())
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
+        self._keys.forget()
         self.claims.begin_anew(tasks.values())
         for task in self.tasks.values():
             self.looks.written(None, task, now, is_open=False)
@@ -185,8 +190,10 @@ class InvariantWatch:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
             self.broken += self.calls.written(before, task, now)
+            self._keys.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
+                self.broken += self._added.of_change(plan, before, task)
                 self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
@@ -204,9 +211,9 @@ class InvariantWatch:
             self._contents.written(old, new)
             self._order_rows.written(old, new)
         elif is_row(item):
-            self._settled_rows.of_row(old, new)
+            self._rows.of_row(old, new)
         else:
-            self._settled_rows.of_record(old, new)
+            self._rows.of_record(old, new)
 
     def on_read_back(self, decided: Task, stored: Task) -> None:
         """Check a record that has rows of settled steps: it is read right after its write."""
@@ -224,6 +231,7 @@ class InvariantWatch:
         plan = self._plan_of(task.plan) if task is not None else None
         if task is not None and plan is not None:
             self.broken += self._inputs.accepted(plan, task, request)
+            self.broken += self._keys.accepted(plan, task, request)
 
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
@@ -240,6 +248,7 @@ class InvariantWatch:
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""
         self._attempts.replied(reply)
+        self._added.replied(reply)
         if reply.error is not None:
             self._contents.replied(reply.error.message)
 
@@ -300,7 +309,7 @@ class InvariantWatch:
         """
         self.broken += chain(
             self._history.missing(),
-            self._settled_rows.disagree(),
+            self._rows.disagree(),
             self._order_rows.disagree(self.tasks),
             self._bulk_runs.skipped(),
         )

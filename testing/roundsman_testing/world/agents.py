@@ -14,7 +14,7 @@ from roundsman.definition.workflow import Step, Workflow
 from roundsman.errors import PermanentError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.json import Json
-from roundsman.model.task import PERFORM, step_of
+from roundsman.model.task import PERFORM
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.faults import Crash
 from roundsman_testing.ledger import EffectKey
@@ -45,7 +45,7 @@ def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[
                 f"two agents are named {agent.name!r}; give one that does all its steps"
             )
     asked = {
-        name for workflow in workflows for step in workflow.steps for name in step.agent_names()
+        name for workflow in workflows for step in workflow.all_steps for name in step.agent_names()
     }
     if idle := sorted(agents.keys() - asked):
         known = ", ".join(sorted(asked))
@@ -55,7 +55,7 @@ def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[
     stand_ins: dict[str, Agent] = {}
     bound: dict[tuple[str, str], Step] = {}  # workflows, and versions of one, may share a step
     for workflow in workflows:
-        for step in workflow.steps:
+        for step in workflow.all_steps:
             for name in step.agent_names():
                 found = bound.get((name, step.name))
                 if name not in agents and (found is None or found.compensation is None):
@@ -175,6 +175,9 @@ class RequestRun:
         self.spent += end.takes
         if end.waits is not None and operation != REMIND:
             return self._hand_on(end)
+        if end.not_yet is not None:
+            self.leave_effect()
+            return end.not_yet
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
@@ -228,7 +231,8 @@ class RequestRun:
     @property
     def fenced(self) -> bool:
         """Whether the service rejects a perform whose key an undo has spent."""
-        return self.plan.steps[step_of(self.request.step)].fences_late_performs
+        step = self.plan.defined(self.request.step)
+        return step is not None and step.fences_late_performs
 
     def _lose(self, end: CallEnd) -> None:
         if end.lands_in is None or self.request.operation != PERFORM or self.request.reminder:

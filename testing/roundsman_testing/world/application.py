@@ -1,4 +1,4 @@
-"""The application of a world: it sends order events and cancellations.
+"""The application of a world: it sends order events, cancellations and signals.
 
 It sends texts to the queue `orders`. Submission reads them as the deployed submission does. A text
 is a reference if the test chose the workflow or the options itself: the event is then kept here.
@@ -11,11 +11,12 @@ from itertools import count
 
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.task import UNDO, item_place
+from roundsman.model.task import UNDO, item_place, step_of
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, ValidOrder
+from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
 from roundsman_testing.world.versions import ReadOrder
 
 Readers = Mapping[str, EventReader]
@@ -34,7 +35,7 @@ def _as_text(order: Mapping[str, Json]) -> str:
 
 
 class SimulatedApplication:
-    """Sends orders and cancellations with `send`. Submission reads them by `reader`."""
+    """Sends orders, cancellations and signals with `send`. Submission reads them by `reader`."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class SimulatedApplication:
         self._events = self._readers()
         self._send = send
         self._clock = clock
-        self._sent: dict[str, Callable[[Readers], ValidOrder | CancelAsked]] = {}
+        self._sent: dict[str, Callable[[Readers], ValidOrder | CancelAsked | SignalSent]] = {}
         self._numbers = count(1)
 
     def deploy(self, workflows: Collection[Workflow]) -> None:
@@ -109,13 +110,13 @@ class SimulatedApplication:
             )
         asked = reader.read(_as_text(event), self._clock(), lambda _: None)
         if not isinstance(asked, ValidOrder):
-            raise ValueError("an event with cancel has no workflow and no options")
+            raise ValueError("an event with cancel or signal has no workflow and no options")
         return asked if options is None else replace(asked, options=options)
 
     def check_step(self, name: str, operation: str) -> None:
         """Raises ValueError if no workflow has that step, or none has it with that operation."""
-        steps = [step for workflow in self.workflows.values() for step in workflow.steps]
-        plain, index = item_place(name) or (name, None)
+        steps = [step for workflow in self.workflows.values() for step in workflow.all_steps]
+        plain, index = item_place(name) or (step_of(name), None)
         found = [step for step in steps if step.name == plain]
         if not found:
             known = ", ".join(dict.fromkeys(step.name for step in steps))
@@ -137,7 +138,18 @@ class SimulatedApplication:
         """Send a cancellation."""
         self._send_as(asked.order_id, lambda _: asked)
 
-    def _send_as(self, order_id: str, read: Callable[[Readers], ValidOrder | CancelAsked]) -> None:
+    def signal(self, event: Mapping[str, Json]) -> None:
+        """Send a signal. Raises ValueError if submission would reject it."""
+        text = _as_text(event)
+        try:
+            self.reader()(text)
+        except RejectedOrder as rejected:
+            raise ValueError(f"the signal would be rejected: {rejected}") from rejected
+        self._send(text)
+
+    def _send_as(
+        self, order_id: str, read: Callable[[Readers], ValidOrder | CancelAsked | SignalSent]
+    ) -> None:
         self._sent[text := f"{order_id} #{len(self._sent)}"] = read
         self._send(text)
 
@@ -148,7 +160,7 @@ class SimulatedApplication:
         """
         return partial(self._read, self._events)
 
-    def _read(self, readers: Readers, body: str) -> ValidOrder | CancelAsked:
+    def _read(self, readers: Readers, body: str) -> ValidOrder | CancelAsked | SignalSent:
         if body in self._sent:
             return self._sent[body](readers)
         return next(iter(readers.values())).read(body, self._clock(), lambda _: None)

@@ -168,7 +168,10 @@ class RandomServices(ScriptedServices):
     @property
     def _ends(self) -> tuple[Callable[[], CallEnd], ...]:
         return (
-            lambda: CallEnd(done=False, error=TransientError("503")),
+            # Every other one promises that the service did nothing, by no further chance.
+            lambda: CallEnd(
+                done=False, error=TransientError("503", no_effect=self.troubles % 2 == 0)
+            ),
             lambda: CallEnd(error=TransientError("the connection was reset")),
             lambda: CallEnd(done=False, dies=True),
             lambda: CallEnd(dies=True),

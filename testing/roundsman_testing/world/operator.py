@@ -16,6 +16,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -106,15 +107,16 @@ class Operator:
             ),
         )
 
-    def undo(self, order_id: str, *, seen: int | None = None) -> None:
-        """Undo every step that may have had an effect.
+    def undo(self, order_id: str, *steps: str, seen: int | None = None) -> None:
+        """Undo every step that may have had an effect, or these steps of a completed order.
 
         A completed order is taken back as the operator sees it, in its current version.
         """
         task = self._task(order_id)
         if seen is None and task.state is TaskState.COMPLETED:
             seen = task.version
-        self.ask(order_id, UndoAsked(self.asked(seen=seen)))
+        asked = self.asked(seen=seen)
+        self.ask(order_id, UndoPart(asked, steps) if steps else UndoAsked(asked))
 
     def cancel(self, order_id: str, *, undo: bool = True, seen: int | None = None) -> None:
         """Cancel the task; with `undo`, after undoing every step that may have had an effect."""
@@ -148,7 +150,7 @@ class Operator:
         """State whether a step, or its undo, had its effect, with its result.
 
         With `did`, the effect happens in the ledger first, as if the person had made sure of it at
-        the service. Raises ValueError if the step never started.
+        the service; a sleep has none. Raises ValueError if the step never started.
         """
         task = self._task(order_id)
         if step not in task.steps:
@@ -159,6 +161,6 @@ class Operator:
         undoes = record.process_state in UNDOES
         if did and undoes:
             self._ledger.undo(order_id, key)
-        elif did:
+        elif did and record.started_at is not None:
             self._ledger.perform(EffectKey(order_id, step, key), fenced=False)
         self.ask(order_id, Resolve(self.asked(seen=seen), step, did, result))

@@ -27,12 +27,11 @@ from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
-from roundsman.model.task import step_of
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.submission.submission import Submission, Submitted, ValidOrder
+from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
     PassReport,
@@ -307,7 +306,10 @@ class Processes:
         asked = read(mail.body)
         if isinstance(asked, ValidOrder):
             return submission.submit(asked)
-        return submission.cancel(asked, mail.message_id, mail.sender)
+        if isinstance(asked, CancelAsked):
+            return submission.cancel(asked, mail.message_id, mail.sender)
+        since = mail.sent_at if mail.receives > 1 else None
+        return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
     def handling_failed(self, mail: QueuedMessage) -> None:
         """Note that a message failed to be handled and will be redelivered."""
@@ -534,9 +536,10 @@ class Processes:
         """
         task = self.watch.tasks.get(reply.task_id)
         plan = None if task is None else self.plans.plan(task.plan)
-        if plan is None or step_of(reply.step) not in plan.steps:
+        step = None if plan is None else plan.defined(reply.step)
+        if step is None:
             raise ValueError(f"this world has no step {reply.step} of {reply.task_id}")
-        return plan.steps[step_of(reply.step)].fences_late_performs
+        return step.fences_late_performs
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """Note the read mark. A note that cannot be written does not delay the request."""

@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import milliseconds
@@ -46,6 +47,9 @@ class CallEnd:
     """The time in ms between two reminders while the call waits; None for no reminders."""
     answers_in: int | None = None
     """The delay (ms) after which the callback is answered; None if it is not."""
+    not_yet: NotYet | None = None
+    """What the agent's function returns because the outside job, which the call may have begun, is
+    not done; None if the call is no such poll."""
 
     def raised(self) -> Exception | None:
         """The error without its traceback, because many calls may share one CallEnd."""
@@ -164,6 +168,14 @@ class Script:
         """
         every = None if remind_every is None else milliseconds(remind_every)
         return self.add(CallEnd(done=False, waits=milliseconds(within), reminds=every), times)
+
+    def is_not_done(self, again_in: timedelta, within: timedelta, times: int = 1) -> "Script":
+        """The call begins an outside job, if that was not begun before, which is not done.
+
+        The agent's function returns NotYet. The effect stands from the first such call on, so an
+        undo must end the job. Raises ValueError if a time is out of range.
+        """
+        return self.add(CallEnd(not_yet=NotYet(again_in=again_in, within=within)), times)
 
 
 class _Endless(deque[CallEnd]):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from random import Random
 
 from roundsman.agents.agent import Agent
-from roundsman.submission.submission import CancelAsked, ValidOrder
+from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
 
-ReadOrder = Callable[[str], ValidOrder | CancelAsked]
+ReadOrder = Callable[[str], ValidOrder | CancelAsked | SignalSent]
 """A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
 
 

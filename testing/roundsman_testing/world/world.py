@@ -248,6 +248,16 @@ class World:
         """Cancel an order, as the application that sent it does."""
         self._application.cancel(CancelAsked(order_id, undo, reason))
 
+    def signal(
+        self, order_id: str, name: str, data: Json = None, *, signal_id: str | None = None
+    ) -> None:
+        """Send a signal to an order, as `Client.signal` does.
+
+        Raises ValueError if submission would reject it whatever the state of the order.
+        """
+        given: dict[str, Json] = {"name": name, "data": data, "id": signal_id}
+        self._application.signal({"orderId": order_id, "signal": given})
+
     def deploy(
         self, *workflows: Workflow, agents: Iterable[Agent] = (), over: timedelta = timedelta()
     ) -> None:

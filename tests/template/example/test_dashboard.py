@@ -10,7 +10,6 @@ from roundsman_console.check.reading import (
 )
 from roundsman_console.template import Document, Json, mapping_of
 from tests.docs.test_metrics_page import written
-from tests.project import translate
 from tests.support.dashboard import bodies_of, body_of, dashboard_of
 from tests.template.test_alarms import METRICS
 
@@ -84,12 +83,3 @@ def test_without_step_metrics_latency_by_step_is_read_from_the_lines_that_agents
     [line] = re.findall(r"^\| `attempted` \| agent \| (.*) \|$", page, re.MULTILINE)
     assert read <= set(re.findall(r"`(\w+)`", line))
     assert "message = 'attempted'" in query
-
-
-def test_a_stack_may_have_no_dashboard() -> None:
-    """CloudFormation leaves out what its condition is false for."""
-    for wanted, holds in (("true", ["true", "true"]), ("false", ["false", "true"])):
-        document = translate({"Engine.Dashboard": wanted})
-        resource = mapping_of(mapping_of(document["Resources"])["OperatorDashboard"])
-        condition = mapping_of(mapping_of(document["Conditions"])[str(resource["Condition"])])
-        assert condition == {"Fn::Equals": holds}

@@ -8,7 +8,7 @@ from roundsman_console.check.reading import of_type
 from roundsman_console.nested_stacks import APPLICATION
 from roundsman_console.template import Document, mapping_of
 from tests.project import TEMPLATE
-from tests.support.template_reading import dead_letter_queues, work_queues
+from tests.support.template_reading import alarms, dead_letter_queues, work_queues
 
 PAGE = TEMPLATE.parent / "docs" / "how-to" / "deploy.md"
 
@@ -36,7 +36,7 @@ def test_the_page_counts_what_the_template_makes(document: Document) -> None:
         "their": len(dead_letter_queues(document)),
         "RejectedQueue": 1,
         "event": len(of_type(document, "AWS::Lambda::EventSourceMapping")),
-        "alarms": len(of_type(document, "AWS::CloudWatch::Alarm")),
+        "alarms": len(alarms(document)),
         "dashboard": len(of_type(document, "AWS::CloudWatch::Dashboard")),
         "alert": len(of_type(document, "AWS::SNS::Topic")),
         "the": len(of_type(document, "AWS::KMS::Key")),

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import Agent, Compensation, DefinitionError, Step, StepRequest, Workflow
+from roundsman import Agent, Compensation, DefinitionError, Sleep, Step, StepRequest, Workflow
 from roundsman.model.json import Json
 from tests.support.agent_samples import charge_card, returning
 
@@ -130,3 +130,9 @@ def test_a_step_of_two_workflows_is_named_once(payment: Agent) -> None:
     plain = Step(name="charge", agent="payment", complete_within=timedelta(seconds=60))
     (missing,) = payment.missing_functions([of(plain), of(plain, name="renewal")])
     assert "of workflow 'checkout'" in missing
+
+
+def test_a_sleep_has_no_function() -> None:
+    agent, nap = Agent("payment"), Sleep(name="nap", for_=timedelta(days=1))
+    with pytest.raises(DefinitionError, match="step 'nap' is a sleep, which has no function"):
+        agent.performs(nap)

@@ -296,6 +296,78 @@ def test_no_other_end_of_a_call_proves_anything(
     assert notes.asked == ["begin"]
 
 
+# --- Failed without an effect ---------------------------------------------------------------------
+
+DID_NOTHING = TransientError("503", retry_after=timedelta(minutes=5), no_effect=True)
+
+
+@pytest.mark.parametrize(
+    "error", [DID_NOTHING, Busy("429", retry_after=timedelta(minutes=5), no_effect=True)], ids=str
+)
+def test_a_failure_that_promises_it_says_that_there_is_no_effect(
+    clock: Clock, notes: Notes, error: Exception
+) -> None:
+    reply = reply_of(payment(raising(error)), clock, notes)
+    assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, Effect.NONE)
+    assert notes.asked == ["begin", "close"]
+    assert reply_of(payment(raising(error)), clock, notes).outcome is Outcome.HELD, "a copy"
+    assert reply_of(payment(returning(None)), clock, notes, LATER).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("ends", [[True, False], [False, True]], ids=["last", "first"])
+def test_one_try_without_the_promise_takes_the_proof_away(
+    clock: Clock, notes: Notes, ends: list[bool]
+) -> None:
+    said = iter([*ends, True])
+
+    def function(_: StepRequest) -> object:
+        raise TransientError("503", no_effect=next(said))
+
+    reply = reply_of(payment(function), clock, notes)
+    assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
+
+
+def test_a_refusal_after_a_try_that_did_nothing_is_that_of_the_only_call(
+    clock: Clock, notes: Notes
+) -> None:
+    ends = iter((TransientError("503", no_effect=True), DECLINED))
+
+    def function(_: StepRequest) -> object:
+        raise next(ends)
+
+    reply = reply_of(payment(function), clock, notes)
+    assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, Effect.NONE)
+
+
+def test_the_promise_proves_nothing_for_what_was_read_before_or_may_have_happened(
+    clock: Clock, notes: Notes
+) -> None:
+    agent = payment(raising(DID_NOTHING))
+    assert reply_of(agent, clock, notes, redelivered=True).effect is None
+    unknown = replace(NEVER_MADE, outcome_unknown=True)
+    assert reply_of(agent, clock, Notes(), unknown).effect is None
+
+
+def test_a_circuit_that_opens_by_a_call_that_did_nothing_is_no_call(
+    clock: Clock, notes: Notes
+) -> None:
+    class Opens(FakeGuard):
+        def around(self, function: Callable[[], T], terms: Terms) -> T:
+            try:
+                return function()
+            except TransientError as error:
+                raise CallHeld("its circuit opens", until=NOW + 60_000, called=True) from error
+
+    reply = reply_of(payment(raising(DID_NOTHING)), clock, notes, guard=Opens())
+    assert (reply.outcome, reply.outcome_unknown) == (Outcome.HELD, False)
+    assert reply.effect is Effect.NONE
+
+
+def test_the_promise_is_true_or_false() -> None:
+    with pytest.raises(TypeError, match="no_effect must be True or False, not 503"):
+        TransientError("503", no_effect=503)  # type: ignore[arg-type]  # as a mistake
+
+
 # --- Notes that fail ------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from roundsman.agents.http import LARGEST_ANSWER, RemoteService, retry_after
 from roundsman.errors import (
     Busy,
     CredentialRefused,
+    DefinitionError,
     PermanentError,
     TransientError,
     WrongAddress,
@@ -28,6 +29,7 @@ from tests.support.remote_server import (
     refusal,
     running,
     transient,
+    unused_url,
 )
 
 
@@ -204,6 +206,37 @@ def test_a_refusal_that_the_application_declares_is_one_whatever_its_status(
     assert caught.value.error_type == declared
     with pytest.raises((CredentialRefused, WrongAddress)):
         service.call("POST", "x", key="k", time_left=PLENTY, refusals=("Other",))
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("429 Many", Busy), ("503 Later", TransientError)], ids=str
+)
+def test_a_status_that_the_application_declares_so_promises_that_nothing_happened(
+    server: Server, status: str, kind: type[TransientError]
+) -> None:
+    server.answers = [answer(status), answer(status)]
+    service, declared = RemoteService(server.url), int(status[:3])
+    for statuses, promised in (((declared, 500), True), ((500,), False)):
+        with pytest.raises(kind) as caught:
+            service.call("POST", "x", key="k", time_left=PLENTY, no_effect_on=statuses)
+        assert caught.value.no_effect is promised
+
+
+def test_what_was_not_sent_had_no_effect_and_what_was_not_answered_may_have_had_one(
+    server: Server,
+) -> None:
+    server.answers = [b""]
+    assert not transient(RemoteService(server.url)).no_effect
+    assert transient(RemoteService(unused_url())).no_effect
+
+
+@pytest.mark.parametrize("status", [201, 399, 600, "503"])
+def test_only_the_status_of_a_failure_can_be_declared_so(server: Server, status: int) -> None:
+    with pytest.raises(DefinitionError, match="it must have statuses of failures, such as 503"):
+        RemoteService(server.url).call(
+            "POST", "x", key="k", time_left=PLENTY, no_effect_on=(status,)
+        )
+    assert not server.requests
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])

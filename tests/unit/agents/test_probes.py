@@ -450,3 +450,24 @@ def test_a_compensation_that_is_verified_needs_a_probe() -> None:
     agent.compensates(VERIFIED)(returning(None))
     with pytest.raises(DefinitionError, match="is verified, but no probe"):
         agent.check_functions()
+
+
+@pytest.mark.parametrize(("no_effect", "probed"), [(True, 0), (False, 1)])
+def test_a_try_that_did_nothing_is_repeated_without_a_probe(
+    clock: Clock, *, no_effect: bool, probed: int
+) -> None:
+    agent, called = Agent("payment"), list[str]()
+
+    @agent.performs(charge_card)
+    def charge(_: StepRequest) -> None:
+        called.append("charge")
+        if called.count("charge") == 1:
+            raise TransientError("503", no_effect=no_effect)
+
+    @agent.probes(charge_card)
+    def find(_: StepRequest) -> DidNotHappen:
+        called.append("find")
+        return NO
+
+    assert reply(agent, clock, request(outcome_unknown=False)).outcome is Outcome.SUCCEEDED
+    assert (called.count("charge"), called.count("find")) == (2, probed)

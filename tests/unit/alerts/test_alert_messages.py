@@ -2,10 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pytest
 
+from roundsman.alerts.group import AlertKind
+from roundsman.alerts.stack_faults import stack_fault_alert
 from roundsman.model.holds import Hold
+from roundsman.model.stack_faults import FaultKind, StackFault
 from roundsman.wire.alert import (
     Alert,
     breaker_closed_alert,
@@ -26,6 +30,11 @@ ALERTS: Mapping[str, Callable[[], Alert]] = {
     "closed, of unknown age": lambda: breaker_closed_alert("payment", since=None, now=T0),
     "foreign": lambda: foreign_command_alert("cancel", "ord-1", "ops", "AROA:somebody"),
     "late answer": lambda: late_answer_alert("ord-1", "orders", "approve"),
+    **{
+        f"{kind}, {news}": partial(stack_fault_alert, news, StackFault(kind, "PayQueue", T0, 2), T0)
+        for kind in FaultKind
+        for news in (AlertKind.FIRST, AlertKind.CLEAR)
+    },
     "foreign, of nobody": lambda: foreign_command_alert("cancel", "ord-1", "ops", None),
 }
 

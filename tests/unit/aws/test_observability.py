@@ -243,6 +243,7 @@ def test_a_measured_line_is_written_whatever_level_was_chosen(
 def test_the_items_of_a_fan_out_have_the_name_of_their_step() -> None:
     assert step_keys("pick") == {"step": "pick"}
     assert step_keys("pick[3]") == {"step": "pick", "item": 3}
+    assert step_keys("book_leg[leg-3]") == {"step": "book_leg", "item": "leg-3"}
 
 
 def test_a_line_never_gets_so_full_that_it_is_sent_in_another_form(

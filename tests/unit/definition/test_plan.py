@@ -19,7 +19,18 @@ from roundsman.definition.plan import (
     plan_of,
     read_plan,
 )
-from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait, Workflow
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Signal,
+    Sleep,
+    SleepUntil,
+    Step,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.priority import Priority
 from roundsman.model.task import PERFORM, UNDO
@@ -266,6 +277,18 @@ def test_a_plan_without_masked_fields_has_no_word_about_them() -> None:
     assert plan_of(only_a_result).masks
 
 
+def test_the_lifetime_of_a_key_is_read_again_and_a_plan_without_it_has_no_word_about_it() -> None:
+    assert "keyLifetime" not in plan_of(orders).text
+    short = replace(reserve, compensation=Compensation(key_lifetime=timedelta(days=1)))
+    made = plan_of(replace(orders, steps=(short,), point_of_no_return=None))
+    for plan in (made, read_plan(made.text)):
+        compensation = plan.steps["reserve"].compensation
+        assert compensation is not None
+        assert compensation.key_lifetime == 86_400_000
+    with pytest.raises(ValueError, match="'a day' where a int"):
+        read_plan(made.text.replace("86400000", '"a day"'))
+
+
 def test_every_change_of_a_definition_gives_another_hash() -> None:
     hashes = {plan_of(workflow).hash for workflow in [orders, *CHANGES]}
     assert len(hashes) == len(CHANGES) + 1
@@ -286,6 +309,64 @@ def broken(change: Callable[[dict[str, Any]], object]) -> str:
     return canonical_json(document)
 
 
+def test_a_plan_with_a_sleep_has_a_version_of_its_own_and_no_agent_for_it() -> None:
+    first = Sleep(name="first", for_=timedelta(days=1), when="input.slow", on_failure=Undo())
+    until = SleepUntil("input.departure", name="until", after=(first,))
+    made = replace(orders, steps=(first, until), point_of_no_return=None)
+    plan = plan_of(replace(made, complete_within=timedelta(days=2)))
+    document = json.loads(plan.text)
+    assert document["planVersion"] == 5
+    assert document["steps"] == [
+        {
+            "name": "first",
+            "after": [],
+            "onFailure": {"kind": "undo"},
+            "when": "input.slow",
+            "sleepsFor": 86_400_000,
+        },
+        {
+            "name": "until",
+            "after": ["first"],
+            "onFailure": document["onFailure"],
+            "when": None,
+            "sleepsUntil": "input.departure",
+        },
+    ]
+    assert read_plan(plan.text) == plan
+    one, other = plan.steps.values()
+    assert (one.sleeps, one.sleeps_for, one.sleeps_until) == (True, 86_400_000, None)
+    assert (other.sleeps, other.sleeps_for, other.sleeps_until) == (True, None, "input.departure")
+    assert (one.agents, one.agent, one.compensation) == ((), "", None)
+    assert plan.agents == frozenset()
+    assert plan.has_conditions
+
+
+def test_a_plan_with_a_signal_has_a_version_of_its_own_and_no_agent_for_it() -> None:
+    paid = Signal("paid", name="deposit", within=timedelta(days=1), on_failure=Undo())
+    masked = Signal("paid", name="rest", within=timedelta(days=1), result_masked=True)
+    longer = replace(orders, complete_within=timedelta(days=2))
+    plan = plan_of(replace(longer, steps=(paid, masked), point_of_no_return=None))
+    document = json.loads(plan.text)
+    assert document["planVersion"] == 5
+    first, second = document["steps"]
+    assert first == {
+        "name": "deposit",
+        "after": [],
+        "onFailure": {"kind": "undo"},
+        "when": None,
+        "signal": "paid",
+        "within": 86_400_000,
+    }
+    assert second["resultMasked"] is True
+    assert read_plan(plan.text) == plan
+    one, other = plan.steps.values()
+    assert (one.signal, one.signal_within, one.result_masked) == ("paid", 86_400_000, False)
+    assert (one.sleeps, one.agents, one.result_limit) == (False, (), 4_096)
+    assert other.result_masked
+    assert plan.masks
+    assert not plan.has_conditions
+
+
 def test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read() -> None:
     plan = plan_of(replace(orders, deadline=timedelta(hours=3)))
     assert plan.deadline == 10_800_000
@@ -303,9 +384,11 @@ BROKEN = [
     ("{", "the text ends too early"),
     ("[]", "where a dict is expected"),
     ("null", "None where a dict is expected"),
+    (broken(lambda d: d["steps"][0].update(sleepsFor="1")), "'1' where a int is expected"),
+    (broken(lambda d: d["steps"][0].update(sleepsUntil=1)), "1 where a str is expected"),
     ("NaN", "NaN is not a number of JSON"),
-    ("{}", "plan version None; this code reads 1, 2, 3 and 4"),
-    (broken(lambda d: d.update(planVersion=5)), "plan version 5; this code reads 1, 2, 3 and 4"),
+    ("{}", "plan version None; this code reads 1, 2, 3, 4 and 5"),
+    (broken(lambda d: d.update(planVersion=6)), "plan version 6; this code reads 1, 2, 3, 4 and 5"),
     (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),
     (broken(lambda d: d.pop("retainFor")), "the plan has no 'retainFor'"),
     (broken(lambda d: d["steps"][0].pop("retry")), "the plan has no 'retry'"),

@@ -10,7 +10,16 @@ from roundsman.definition.plan_differences import (
     step_fields,
     workflow_fields,
 )
-from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Signal,
+    Sleep,
+    SleepUntil,
+    Undo,
+    Wait,
+)
 from roundsman.model.priority import Priority
 from tests.support.machine_world import plan, step
 
@@ -80,11 +89,37 @@ def test_every_field_of_a_step_is_compared() -> None:
 
 def test_no_field_of_a_plan_is_forgotten() -> None:
     made = plan(step("a"))
-    of_step = {each.name for each in fields(StepPlan)} - {"name", "item_of", "index"}
+    of_step = {each.name for each in fields(StepPlan)} - {"name", "item_of", "index", "added_by"}
     assert set(step_fields(made.steps["a"])) == of_step
     of_plan = {each.name for each in fields(Plan)}
-    of_plan -= {"workflow", "steps", "text", "stored", "fan_outs"}
+    of_plan -= {"workflow", "steps", "text", "stored", "fan_outs", "added"}
+    of_plan -= {"kinds", "kinds_after_no_return"}  # by their names in a workflow:
+    of_plan |= {"may_add", "may_add_after_no_return"}
     assert set(workflow_fields(made)) == of_plan
+
+
+def test_the_signal_of_a_step_and_its_time_are_compared() -> None:
+    a, paid = step("a"), Signal("paid", within=timedelta(minutes=1))
+    (added,) = differences(plan(a), plan(a, replace(paid, after=(a,))))
+    assert added.sentence == "paid is added after a, a signal"
+    other = Signal("settled", name="paid", within=timedelta(minutes=2))
+    assert sentences(*differences(plan(paid), plan(other))) == [
+        "paid: signal: paid, now settled",
+        "paid: signal_within: 60 s, now 120 s",
+    ]
+
+
+def test_the_time_of_a_sleep_is_compared() -> None:
+    a, nap = step("a"), Sleep(name="nap", for_=timedelta(minutes=1))
+    (added,) = differences(plan(a), plan(a, replace(nap, after=(a,))))
+    assert added.sentence == "nap is added after a, a sleep"
+    (longer,) = sentences(*differences(plan(nap), plan(replace(nap, for_=timedelta(minutes=2)))))
+    assert longer == "nap: sleeps_for: 60 s, now 120 s"
+    until = SleepUntil("input.departure", name="nap")
+    assert sentences(*differences(plan(nap), plan(until))) == [
+        "nap: sleeps_for: 60 s, now none",
+        "nap: sleeps_until: none, now input.departure",
+    ]
 
 
 def test_a_compensation_that_fences_says_so() -> None:
@@ -93,6 +128,13 @@ def test_a_compensation_that_fences_says_so() -> None:
     (sentence,) = sentences(*differences(plan(a), plan(replace(a, compensation=fenced))))
     assert sentence.endswith("fences late performs")
     assert "does not fence" in sentence
+
+
+def test_a_compensation_with_a_lifetime_of_its_key_says_so() -> None:
+    a = step("a", compensation=Compensation())
+    short = Compensation(key_lifetime=timedelta(days=1))
+    (sentence,) = sentences(*differences(plan(a), plan(replace(a, compensation=short))))
+    assert sentence.endswith("late performs, finds keys for 86400 s")
 
 
 def test_the_fields_of_the_workflow_are_compared() -> None:
@@ -116,6 +158,27 @@ def test_the_fields_of_the_workflow_are_compared() -> None:
         "the workflow: point_of_no_return: none, now a",
         "the workflow: masked: none, now card.number, pins.*.pin",
     ]
+
+
+def test_kinds_of_steps_that_may_be_added_are_compared_as_steps_are() -> None:
+    a, leg, note = step("a"), step("leg"), step("note")
+    old = plan(a, may_add=(leg,))
+    new = plan(
+        a,
+        may_add=(step("leg", result_limit=100), note),
+        most_added=9,
+        point_of_no_return=a,
+        may_add_after_no_return=(note,),
+    )
+    assert sentences(*differences(old, new)) == [
+        "the workflow: point_of_no_return: none, now a",
+        "the workflow: may_add: leg, now leg, note",
+        "the workflow: most_added: 100, now 9",
+        "the workflow: may_add_after_no_return: none, now note",
+        "leg: result_limit: 4096 bytes, now 100 bytes",
+        "note is added to the kinds of steps that may be added, at worker",
+    ]
+    assert sentences(*differences(old, plan(a)))[-1] == "leg is removed"
 
 
 def test_an_expanded_plan_is_compared_as_it_is_stored() -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import pytest
 
@@ -12,6 +12,9 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
+    Sleep,
+    SleepUntil,
     Step,
     Strategy,
     Undo,
@@ -35,6 +38,19 @@ def workflow(*steps: Step, **changes: Any) -> Workflow:  # noqa: ANN401 - wrong 
 
 def wait(**changes: Any) -> Wait:  # noqa: ANN401 - wrong types on purpose
     return Wait(**{"delay": MINUTE, "times": 2, **changes})
+
+
+def signal(of: str = "paid", **changes: Any) -> Signal:  # noqa: ANN401 - wrong types on purpose
+    return Signal(of, **{"within": MINUTE, **changes})
+
+
+def sleep(name: str = "nap", **changes: Any) -> Sleep:  # noqa: ANN401 - wrong types on purpose
+    return Sleep(**{"name": name, "for_": MINUTE, **changes})
+
+
+class Trip(TypedDict):
+    legs: list[str]
+    at: str
 
 
 LISTED = step("reserve_stock")
@@ -253,6 +269,57 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("a wait that never ends", lambda: wait(then=wait()), r"then must be Undo\(\) or Archive\(\)"),
     ("a wait for nothing", lambda: wait(delay=timedelta(0)), r"Wait: delay must be a timedelta"),
     ("a wait of zero times", lambda: wait(times=0), r"Wait: times must be a whole number"),
+    ("a sleep for nothing", lambda: sleep(for_=timedelta(0)), r"'nap': for_ must be a timedelta"),
+    ("a sleep in another unit", lambda: sleep(for_=timedelta(days=367)), r"367 days; at most 366"),
+    ("a sleep without a name", lambda: sleep(name=""), r"the name must be 1 to 40 characters"),
+    ("a sleep after nothing", lambda: workflow(sleep(after=("a",))), r"no step has that name"),
+    ("a sleep's condition", lambda: sleep(when="("), r"'nap': when is not valid JMESPath"),
+    ("a sleep's strategy", lambda: sleep(on_failure=1), r"on_failure must be Undo\(\), Archive"),
+    (
+        "a sleep as long as its workflow",
+        lambda: workflow(sleep(), complete_within=MINUTE),
+        r"step 'nap' ends after sleeps of 60 s, but the whole workflow may take 60 s; shorten "
+        r"the sleeps or raise the workflow's complete_within",
+    ),
+    (
+        "sleeps in a row that are too long together",
+        lambda: workflow(
+            sleep(), sleep("b", after=("nap",)), complete_within=HOUR, deadline=2 * MINUTE
+        ),
+        r"step 'b' ends after sleeps of 2 min, .* 2 min; .* raise the workflow's deadline",
+    ),
+    ("a wait for nothing at all", lambda: signal(within=timedelta(0)), r"'paid': within must be"),
+    ("a signal without a name", lambda: Signal("", within=MINUTE), r"the name must be 1 to 40"),
+    ("a signal with a bad name", lambda: signal("Paid", name="paid"), r"'paid': signal: the name"),
+    ("a mask that is no bool", lambda: signal(result_masked=1), r"result_masked must be a bool"),
+    (
+        "a wait as long as its workflow",
+        lambda: workflow(signal(), complete_within=MINUTE),
+        r"step 'paid' waits 60 s for its signal, but the whole workflow may take 60 s; lower "
+        r"within, or raise the workflow's complete_within",
+    ),
+    (
+        "a wait as long as the deadline",
+        lambda: workflow(signal(), complete_within=HOUR, deadline=MINUTE),
+        r"step 'paid' waits 60 s .* 60 s; .* raise the workflow's deadline",
+    ),
+    ("no expression", lambda: SleepUntil(ANY, name="a"), r"'a': until must be a JMESPath"),
+    ("no variable", lambda: SleepUntil("departure", name="a"), r"reads 'departure', which does"),
+    (
+        "an instant from a later step",
+        lambda: workflow(step("b"), SleepUntil("results.b.at", name="a")),
+        r"until of step 'a' reads the result of 'b', which may come later; add it to after",
+    ),
+    (
+        "an instant that the input does not have",
+        lambda: workflow(SleepUntil("input.departure", name="a"), input=Trip),
+        r"until of step 'a' reads input\.departure, which the input type does not have",
+    ),
+    (
+        "an instant that is a list",
+        lambda: workflow(SleepUntil("input.legs", name="a"), input=Trip),
+        r"until of step 'a' gives no text; it must give an instant",
+    ),
     ("a wait beyond the calendar", lambda: wait(delay=timedelta.max), r"at most 3650"),
 ]
 
@@ -309,10 +376,34 @@ def test_a_refusal_is_one_of_roundsmans_own_errors() -> None:
         ),
         lambda: workflow(step("a", retry=Retry()), complete_within=timedelta(minutes=2)),
         lambda: workflow(step(on_failure=wait(then=Archive())), priority=Priority.URGENT),
+        lambda: sleep(for_=timedelta(days=366)),
+        lambda: workflow(sleep(), complete_within=MINUTE + SECOND),
+        lambda: workflow(sleep(), sleep("b"), complete_within=MINUTE + SECOND),
+        lambda: workflow(  # one of the two may be skipped
+            sleep(), sleep("b", after=("nap",), when="input.long"), complete_within=2 * MINUTE
+        ),
+        lambda: workflow(SleepUntil("input.at", name="a"), input=Trip),
+        lambda: workflow(signal(), complete_within=MINUTE + SECOND, deadline=MINUTE + SECOND),
+        lambda: workflow(signal(), signal(name="b", after=("paid",)), complete_within=HOUR),
     ],
 )
 def test_a_definition_at_its_bounds_is_taken(define: Callable[[], object]) -> None:
     define()
+
+
+def test_a_step_that_waits_for_a_signal_has_its_name_unless_it_has_another() -> None:
+    assert (signal().name, signal().signal, signal().agent_names()) == ("paid", "paid", ())
+    assert (signal(name="deposit").name, signal(name="deposit").signal) == ("deposit", "paid")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["agent", "agents", "complete_within", "retry", "compensation", "for_each", "reads", "input"],
+)
+def test_a_sleep_has_no_agent_and_nothing_that_needs_one(name: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        Sleep(**{"name": "nap", "for_": MINUTE, name: ANY})
+    assert sleep().agent_names() == ()
 
 
 def test_the_defaults_are_those_that_are_documented() -> None:

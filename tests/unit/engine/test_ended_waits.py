@@ -8,7 +8,7 @@ from roundsman.definition.workflow import Archive, Undo
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome, SendRequest
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import LATE_ANSWER, PERFORM
+from roundsman.model.task import LATE_ANSWER, PERFORM, UNDO, Effect, StepError, StepToAdd
 from tests.support.ended_wait_stories import (
     BANK,
     FENCED,
@@ -17,6 +17,7 @@ from tests.support.ended_wait_stories import (
     UNFENCED,
     answer,
     archived,
+    out_of_time,
     undone,
     waiting,
 )
@@ -98,6 +99,10 @@ def test_the_timer_ends_the_wait_if_another_step_is_overdue() -> None:
     assert world.record("a").wait_ended_at == world.now
 
 
+def test_a_start_after_the_tasks_time_ends_the_wait_and_the_task() -> None:
+    assert out_of_time().task_state() is TaskState.UNDONE
+
+
 def test_the_wait_of_an_unfenced_step_ends_too_if_nothing_is_to_be_undone() -> None:
     world = waiting(UNFENCED, on_failure=Archive())
     world.is_refused("b")
@@ -160,6 +165,14 @@ def test_a_yes_whose_result_is_too_large_stands_and_is_not_stored() -> None:
     assert (world.state("a"), world.record("a").result) == (ProcessState.ERROR, None)
 
 
+def test_a_yes_that_adds_a_step_which_cannot_be_added_stands_and_is_not_stored() -> None:
+    world = archived()
+    then = (StepToAdd("other[a]"),)
+    world.reply("a", Outcome.SUCCEEDED, lock="nobody", result="yes", callback=True, then=then)
+    assert (world.state("a"), world.record("a").result) == (ProcessState.ERROR, None)
+    assert (world.record("a").effect, world.task.added) == (Effect.STANDS, {})
+
+
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])
 def test_an_answer_during_the_undo_is_recorded_and_changes_nothing(outcome: Outcome) -> None:
     world = waiting()
@@ -202,6 +215,14 @@ def test_a_late_reply_that_is_no_answer_to_the_wait_is_ignored() -> None:
         ignored(world, callback=False)
         ignored(world, key="ord-1/a/perform/2")
         assert world.record("a").wait_ended_at is not None
+
+
+def test_an_answer_by_the_token_of_an_undo_is_no_answer_to_the_wait() -> None:
+    for world in (undone(), waiting_for_undo()):
+        before = world.task
+        no = StepError("No", "no")
+        world.reply("a", Outcome.TRANSIENT, lock="nobody", operation=UNDO, error=no, callback=True)
+        assert (world.task.steps, world.task.owed) == (before.steps, before.owed)
 
 
 def test_a_second_answer_during_the_undo_is_ignored() -> None:

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from roundsman.engine.erasure import keeps_reason
+from roundsman.engine.history import keeps_reason
 from roundsman.engine.transitions import (
     ERASED_TASKS,
     MayBecome,

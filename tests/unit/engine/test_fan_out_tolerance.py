@@ -205,7 +205,7 @@ def test_what_was_left_out_and_undone_is_not_undone_again() -> None:
     assert world.state("pick[1]") is P.SKIPPED
     world.succeeds("pick[0]")
     assert world.task_state() is TaskState.UNDONE
-    expanded = world.plan.expanded(world.task.fan_outs)
+    expanded = world.plan.for_task(world.task)
     assert without_compensation(expanded, world.task.steps) == ["ship"]
 
 

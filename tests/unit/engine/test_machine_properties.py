@@ -72,6 +72,7 @@ compensations = st.none() | st.builds(
     complete_within=st.none() | seconds(5, 60),
     retry=retries,
     fences_late_performs=st.booleans(),
+    key_lifetime=st.none() | seconds(121, 300),
 )
 conditions = st.sampled_from(
     [None, None, None, "input.yes", "input.no", "results.s0", "abs(input.text)"]
@@ -120,6 +121,8 @@ class Chance:
     draw: Callable[[st.SearchStrategy[int]], int]
     events: list[Event]
     tokens: dict[str, list[str]]
+    claims: set[tuple[str, str, str]]
+    """The step, the lock and the key of each claim."""
 
     def of(self, most: int) -> int:
         return self.draw(st.integers(0, most))
@@ -195,7 +198,8 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
         if earlier.process_state in AT_REST and state is not ProcessState.UNDOING:
             known = replace(earlier, effect=Effect.STANDS, outcome_unknown=True)
             happened = state is ProcessState.ERROR and record == known
-            assert record == earlier or happened, "what is over stays as it was"
+            answered = state is ProcessState.PROCESSED and takes_answer(earlier, event)
+            assert record == earlier or happened or answered, "what is over stays as it was"
         if record.effect is Effect.NONE and earlier.effect is not Effect.NONE:
             assert not record.under_way, "a proof is about the requests that were made before it"
         elsewhere = record.agent != earlier.agent or record.tried != earlier.tried
@@ -212,6 +216,8 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
             undone = after.ending is not None and after.ending.undo
             assert undone or record.after_undo is not None
             assert record.started_at is not None
+            if record.locked_by != earlier.locked_by and record.key_until is not None:
+                assert (record.until or 0) <= record.key_until, "the service may find nothing"
     if any(record.held_since is not None for record in before.steps.values()):
         late = after.ending is not None and "not complete by" in after.ending.why
         assert before.ending is not None or not late, "a held task fails of no time"
@@ -226,6 +232,12 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
     assert "private" not in repr((after.owed, after.ending))
 
 
+def takes_answer(record: StepRecord, event: Event) -> bool:
+    """Whether the event is a success of a step whose wait for its callback was ended."""
+    succeeds = isinstance(event, Replied) and event.outcome is Outcome.SUCCEEDED
+    return succeeds and record.wait_was_ended
+
+
 def check_agents(
     made: Plan, name: str, earlier: StepRecord, record: StepRecord, event: Event
 ) -> None:
@@ -237,16 +249,18 @@ def check_agents(
     if agent_now(step, earlier) == here or earlier.started_at is None:
         return
     if record.operation == PERFORM and earlier.operation == PERFORM:
-        moved = earlier.effect is Effect.NONE or given_back_with_proof(event)
+        moved = earlier.effect is Effect.NONE or ended_with_proof(event)
         assert moved, "it may have happened there"
         assert agent_now(step, earlier) in record.tried
     else:
         assert earlier.process_state is ProcessState.UNDOING, "its undo there has just succeeded"
 
 
-def given_back_with_proof(event: Event) -> bool:
-    held = isinstance(event, Replied) and event.outcome is Outcome.HELD
-    return held and isinstance(event, Replied) and event.effect is Effect.NONE
+def ended_with_proof(event: Event) -> bool:
+    """Whether an attempt was given back, or has failed and may be made again at once."""
+    if not isinstance(event, Replied):
+        return False
+    return event.outcome in (Outcome.HELD, Outcome.TRANSIENT) and event.effect is Effect.NONE
 
 
 def view_of(now: int, chance: Chance) -> AgentView:
@@ -258,13 +272,15 @@ def view_of(now: int, chance: Chance) -> AgentView:
 
 
 def forged(event: Event, chance: Chance) -> bool:
-    """Whether a reply names a claim that was never made."""
-    return isinstance(event, Replied) and event.lock not in chance.tokens.get(event.step, [])
+    """Whether a reply names a claim that was never made, or one under another key."""
+    if not isinstance(event, Replied):
+        return False
+    return (event.step, event.lock, event.key) not in chance.claims
 
 
 def check_story(data: st.DataObject) -> None:
     """Events of all kinds in any order, old ones again, and what holds after each."""
-    chance = Chance(data.draw, [], {})
+    chance = Chance(data.draw, [], {}, set())
     world = world_of(data.draw(plans()), 5_000 * chance.of(1), chance.of(1) == 1)
     for _ in range(data.draw(st.integers(1, 25))):
         # Mostly forward; sometimes the clock of an instance that is a little behind.
@@ -278,6 +294,9 @@ def check_story(data: st.DataObject) -> None:
         for name, record in world.task.steps.items():
             if record.locked_by and record.locked_by not in chance.tokens.get(name, []):
                 chance.tokens.setdefault(name, []).append(record.locked_by)
+            if record.locked_by:
+                key = idempotency_key("ord-1", name, record.operation, record)
+                chance.claims.add((name, record.locked_by, key))
         check_steps(world.plan, before, world.task, event)
         if not forged(event, chance):
             repeated = world.decide(event)

@@ -306,14 +306,14 @@ def test_the_tasks_own_end_comes_first() -> None:
     assert world.task_state() is TaskState.ARCHIVED
 
 
-def test_an_effect_that_stands_is_known_after_the_last_attempt_too() -> None:
+def test_what_is_proven_of_an_effect_is_known_after_the_last_attempt_too() -> None:
     world = patient(step("a", retry=Retry(max_attempts=1), on_failure=Archive()))
     error = StepError("ResultNotJson", "the function returned a set", unexpected=True)
     world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
     assert world.record("a").effect is Effect.STANDS
-    unproven = patient(step("a", retry=Retry(max_attempts=1), on_failure=Archive()))
-    unproven.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE)
-    assert unproven.record("a").effect is None
+    disproved = patient(step("a", retry=Retry(max_attempts=1), on_failure=Archive()))
+    disproved.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE)
+    assert disproved.record("a").effect is Effect.NONE
 
 
 def test_an_undo_is_patient_too_and_archives_after_the_hour() -> None:

@@ -632,7 +632,7 @@ def test_a_fan_out_with_one_finished_item_keeps_the_others_too() -> None:
 
 def test_a_plan_that_is_expanded_already_is_compared_as_it_is_stored() -> None:
     world = picking_failed()
-    world.plan = world.plan.expanded(world.task.fan_outs)
+    world.plan = world.plan.for_task(world.task)
     assert why_not(world, plan(step("ship"))) == [
         "pick was sent to its agent, and that plan does not have it"
     ]

@@ -412,6 +412,17 @@ def test_a_task_that_is_undone_gets_no_further_steps_to_undo() -> None:
     assert world.record("c") == StepRecord()
 
 
+def test_a_step_of_an_archived_task_is_not_taken_for_claimed() -> None:
+    a = step("a", on_failure=Archive())
+    world = World(plan(a, step("b", a, when="input.wanted")), order=LINES)
+    world.start()
+    restored(world)
+    world.start()
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.record("b").started_at is None
+
+
 # --- time -----------------------------------------------------------------------------------------
 
 

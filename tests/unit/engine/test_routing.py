@@ -12,7 +12,7 @@ from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, idempotency_key
+from roundsman.model.task import AfterUndo, Effect, StepError, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.steps import stored_step
@@ -98,6 +98,101 @@ def test_what_was_given_back_without_proof_stays_since_a_copy_may_have_been_take
         world.start()
     assert at(world) == "first"
     assert world.state("a") is ProcessState.PENDING
+
+
+def fails_without_effect(world: World) -> str:
+    """The step's attempt fails, with a proof that nothing happened; returns the reason."""
+    error = StepError("TransientError", "POST answered 503")
+    return world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE).reason
+
+
+def test_a_failure_with_proof_that_nothing_happened_moves_on_when_the_next_attempt_is_due() -> None:
+    world = routed(attempts=3)
+    assert "; it had no effect at first, so it may go on at another agent" in fails_without_effect(
+        world
+    )
+    assert (at(world), world.record("a").outcome_unknown) == ("first", False)
+    decision = world.wait(60).start()
+    assert (at(world), world.record("a").tried) == ("second", ("first",))
+    assert [(row.kind, row.reason) for row in decision.history] == [
+        ("rerouted", "a: goes to second, because first has failed without an effect")
+    ]
+    assert world.record("a").effect is None, "nothing is known of the second"
+    fails_without_effect(world)
+    world.wait(60).start()
+    assert at(world) == "second", "it does not return to the first"
+    fails_without_effect(world)
+    assert world.task_state() is TaskState.UNDOING
+
+
+def test_a_failure_with_proof_moves_on_in_the_same_decision_if_no_wait_is_asked_for() -> None:
+    world = routed(attempts=3)
+    error = StepError("TransientError", "POST answered 503")
+    before = world.record("a").locked_by
+    decision = world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE, retry_after=0)
+    assert requests_in(decision) == ["a"]
+    assert (at(world), world.record("a").tried) == ("second", ("first",))
+    assert [row.kind for row in decision.history] == ["failed", "rerouted"]
+    assert (world.record("a").effect, world.record("a").failure_count) == (None, 1)
+    late = world.reply("a", Outcome.SUCCEEDED, lock=before, key="ord-1/a/perform")
+    assert late.task is decision.task, "the first agent is heard no more"
+
+
+def test_a_failure_without_proof_is_repeated_at_its_agent_though_no_wait_is_asked_for() -> None:
+    world = routed(attempts=3)
+    assert requests_in(world.fails("a", retry_after=0)) == ["a"]
+    assert (at(world), world.record("a").tried) == ("first", ())
+
+
+def test_a_failure_without_proof_stays_and_the_reason_says_why() -> None:
+    world = routed(attempts=3)
+    reason = world.fails("a").reason
+    assert "; it may have had an effect, so it stays at first until that is known" in reason
+    world.wait(60).start()
+    assert at(world) == "first"
+
+
+@pytest.mark.parametrize("second", [HELD, lagging(60)], ids=["held", "behind"])
+def test_a_step_that_failed_without_an_effect_stays_if_no_other_agent_is_better(
+    second: AgentView,
+) -> None:
+    world = routed(attempts=3, second=second)
+    reason = fails_without_effect(world)
+    assert ("another agent" in reason) is (second is not HELD)
+    world.wait(60).start()
+    assert at(world) == "first"
+
+
+def test_a_persons_word_that_nothing_happened_lets_a_step_stay_whose_agent_takes_work() -> None:
+    world = routed(attempts=3)
+    world.fails("a")
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "first"
+
+
+def test_a_step_of_one_agent_says_nothing_of_others() -> None:
+    world = routed(attempts=3, agents=("first",))
+    assert "first" not in fails_without_effect(world)
+    world.wait(60).start()
+    assert at(world) == "first"
+
+
+def test_the_last_attempt_that_had_no_effect_proves_it_of_the_step() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=1)), on_failure=Archive()))
+    world.start()
+    fails_without_effect(world)
+    assert world.task_state() is TaskState.ARCHIVED
+    assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
+
+
+def test_a_step_that_waits_after_its_last_attempt_without_an_effect_has_had_none() -> None:
+    wait = Wait(timedelta(minutes=10), times=1, then=Undo())
+    world = World(plan(step("a", retry=Retry(max_attempts=1)), on_failure=wait))
+    world.start()
+    assert "waits" in fails_without_effect(world)
+    assert world.state("a") is ProcessState.PENDING
+    assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
 
 
 def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:

@@ -41,8 +41,10 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     Start,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
@@ -56,7 +58,9 @@ from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
 from tests.support.restored_stories import RESTORED_STORIES
+from tests.support.signal_stories import SIGNAL_STORIES
 from tests.support.situations import RECORDS
+from tests.support.sleep_stories import SLEEP_STORIES
 from tests.support.undo_stories import UNDO_STORIES
 
 ONCE = Retry(max_attempts=1)
@@ -257,6 +261,8 @@ STORIES: list[Callable[[], World]] = [
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,
     *MOVE_STORIES,
+    *SIGNAL_STORIES,
+    *SLEEP_STORIES,
 ]
 
 
@@ -331,12 +337,14 @@ def events(world: World) -> dict[TaskEvent, Event]:
         TaskEvent.INSPECT: Inspect(),
         TaskEvent.RESUBMIT: Resubmit(world.asked()),
         TaskEvent.UNDO_ASKED: UndoAsked(world.asked()),
+        TaskEvent.UNDO_PART: UndoPart(world.asked(), ("a",)),
         TaskEvent.CANCEL: Cancel(world.asked()),
         TaskEvent.RESOLVE: Resolve(world.asked(), "a", did=True),
         TaskEvent.EXTEND: Extend(world.asked(), 60),
         TaskEvent.RUN_NOW: RunNow(world.asked()),
         TaskEvent.MOVE: Move(world.asked(), "0" * 64),
         TaskEvent.RECONCILE: Reconcile(world.asked(), T0),
+        TaskEvent.SIGNALLED: Signalled(world.asked(), "paid"),
         TaskEvent.ERASE: Erase(world.asked()),
     }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.model.events import Cancel, CommandSource, OperatorEvent, UndoAsked
+from roundsman.model.events import Cancel, CommandSource, OperatorEvent, Signalled, UndoAsked
 from roundsman.model.senders import ANY_SENDER, Senders, is_foreign, principal_of, with_sender
 
 ASKED = CommandSource("c-1", "ann", forwarded_for="AROASHOP:shop")
@@ -20,12 +20,13 @@ SENDERS = Senders(frozenset({"AROAOPS", "AIDABEN"}), "AROASUBMISSION", "AROASUPE
         (CANCEL, OPERATOR, SENDERS, OPERATOR),  # whatever it says of itself
         (CANCEL, STRANGER, SENDERS, STRANGER),
         (CANCEL, None, SENDERS, None),
-        (UNDO, SUBMISSION, SENDERS, SUBMISSION),  # submission forwards cancellations only
+        (UNDO, SUBMISSION, SENDERS, SUBMISSION),  # submission forwards no commands of operators
         (CANCEL, SUBMISSION, ANY_SENDER, SUBMISSION),
         (CANCEL, None, ANY_SENDER, None),
         (UNDO, SUPERVISOR, SENDERS, "AROASHOP:shop"),  # any command of a bulk run
         (UNDO, SUPERVISOR, ANY_SENDER, SUPERVISOR),
         (Cancel(CommandSource("c-1", "ann")), SUBMISSION, SENDERS, SUBMISSION),
+        (Signalled(ASKED, "paid"), SUBMISSION, SENDERS, "AROASHOP:shop"),
     ],
 )
 def test_the_sender_is_the_one_that_aws_authenticated(
@@ -58,7 +59,7 @@ OF_AMY = UndoAsked(CommandSource("c-1", "ann", forwarded_for="amy"))
         ("AROACONSOLEX:task-1", OF_A_TEAM, "AROACONSOLEX:task-1"),
         (OPERATOR, OF_A_TEAM, OPERATOR),
         (STRANGER, OF_A_TEAM, STRANGER),
-        (SUBMISSION, OF_A_TEAM, SUBMISSION),  # it forwards cancellations only
+        (SUBMISSION, OF_A_TEAM, SUBMISSION),  # it forwards no commands of operators
         (None, OF_A_TEAM, None),
     ],
 )
@@ -97,6 +98,8 @@ def test_the_consoles_role_is_an_operators() -> None:
     [
         (CANCEL, OPERATOR, False),
         (CANCEL, "AIDABEN", False),
+        (Signalled(ASKED, "paid"), SUBMISSION, False),
+        (Signalled(ASKED, "paid"), STRANGER, True),
         (CANCEL, "AROAOPSX:ann", True),
         (CANCEL, STRANGER, True),
         (CANCEL, None, True),

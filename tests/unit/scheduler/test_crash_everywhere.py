@@ -25,6 +25,8 @@ SECONDS = timedelta(seconds=1)
 LONG = (
     "a breaker that opens before an undo",
     "a call that is done late",
+    "a part of it is taken back after an undo that failed",
+    "a part of it is taken back",
     "a callback that its agent reminds of",
     "a scheduled start",
     "a service that hangs for ever",
@@ -35,6 +37,7 @@ LONG = (
     "an undo beside a step",
     "an undo is asked for",
     "an undo is asked for after a failure",
+    "an undo is asked for after the lifetime of a key",
     "an undo of a call that is done late",
     "an undo of a lost answer",
     "an undo that fails at first",
@@ -47,6 +50,7 @@ LONG = (
     "resubmitted after an undo that failed",
     "resubmitted again after an undo",
     "resubmitted under another plan",
+    "steps that are added and undone",
     "three steps side by side, and one behind each",
     "two agents that fail",
 )

@@ -19,6 +19,7 @@ from roundsman.model.events import (
     Outcome,
     Resubmit,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import DAY, milliseconds
 from roundsman.model.states import TaskState
@@ -285,6 +286,7 @@ def test_a_task_that_needs_its_contents_keeps_them_all(state: TaskState) -> None
         Resubmit(CommandSource("c-9", "ann", "x"), again=True),
         Resubmit(CommandSource("c-9", "ann", "x"), changes=(Change(("total",), "1.00"),)),
         UndoAsked(CommandSource("c-9", "ann", "x")),
+        UndoPart(CommandSource("c-9", "ann", "x"), ("reserve",)),
         Cancel(CommandSource("c-9", "ann", "x")),
     ],
 )

@@ -8,12 +8,12 @@ import pytest
 from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder, TryAgain
-from roundsman.model.events import Cancel, CommandSource, Outcome
+from roundsman.model.events import Cancel, CommandSource, Outcome, Signalled
 from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
 from roundsman.ports import LONGEST_DELAY
 from roundsman.scheduler.lookahead import RATHER_LATE
-from roundsman.submission.submission import CancelAsked
+from roundsman.submission.submission import CancelAsked, SignalSent
 from roundsman.wire.commands import Command, read_command
 from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import REPLY_TO, T0, plan, step
@@ -314,6 +314,42 @@ def test_a_cancellation_that_could_not_be_passed_on_comes_again() -> None:
     submission = shells.submission(Faults().on("send_command", Fault.NOT_DONE))
     with pytest.raises(TryAgain):
         submission.cancel(CancelAsked(ORDER_ID, True, ""), "m-7")
+
+
+# --- A signal to an order ---------------------------------------------------------------------
+
+PAID = SignalSent(ORDER_ID, "paid", {"amount": 40}, "pay-7")
+
+
+def test_a_signal_is_passed_on_to_the_scheduler() -> None:
+    shells = Shells(ONE)
+    shells.submit()
+    shells.submission().signal(PAID, "m-7", "AROASHOP:web")
+    [command] = passed_on(shells)
+    asked = CommandSource("pay-7", by="application", forwarded_for="AROASHOP:web")
+    assert command == Command("signal", ORDER_ID, Signalled(asked, "paid", {"amount": 40}))
+    assert read_command(command.body()) == command
+
+
+def test_a_signal_without_an_id_has_that_of_its_message() -> None:
+    shells = Shells(ONE)
+    shells.submit()
+    for message in ("m-7", "m-7", "m-8"):
+        shells.submission().signal(SignalSent(ORDER_ID, "paid", None), message)
+    first, again, another = passed_on(shells)
+    assert again == first
+    assert another.event == Signalled(CommandSource("m-8", by="application"), "paid")
+
+
+def test_a_signal_that_comes_before_its_order_is_tried_again_for_five_minutes() -> None:
+    shells = Shells(ONE)
+    for since in (None, shells.now, shells.now - 5 * MINUTE + 1):
+        with pytest.raises(TryAgain, match="may be on its way"):
+            shells.submission().signal(PAID, "m-7", waited_since=since)
+    with pytest.raises(RejectedOrder, match="orderId: has no task") as rejected:
+        shells.submission().signal(PAID, "m-7", waited_since=shells.now - 5 * MINUTE)
+    assert rejected.value.order_id == ORDER_ID
+    assert shells.outbox.sent == []
 
 
 # --- The end of a task's time ----------------------------------------------------------------

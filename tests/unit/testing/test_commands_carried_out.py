@@ -18,6 +18,7 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -51,6 +52,9 @@ DONE = changed_step(FAILED, process_state=ProcessState.PROCESSED, result={"by": 
 ARCHIVED = Termination(TaskState.ARCHIVED, "the card", "charge", error=REFUSED)
 CANCELLED = Termination(TaskState.CANCELLED, "by amy", undo=True)
 UNDONE = Termination(TaskState.UNDONE, "by amy", undo=True)
+PART = Termination(TaskState.COMPLETED, "by amy", undo=True, part=("charge",))
+EARLIER = replace(PART, part=("ship",))
+BOTH_PARTS = replace(PART, part=("ship", "charge"))
 
 TASK = Task(
     task_id="ord-1",
@@ -108,6 +112,8 @@ SHOWN: list[tuple[OperatorEvent, Task, Task]] = [
     (Cancel(ASKED), having(CLAIMED), having(CLAIMED, CANCELLED)),
     (Cancel(ASKED, undo=False), OVER, having(FAILED, replace(CANCELLED, undo=False))),
     (UndoAsked(ASKED), HALF_UNDONE, having(UNDOES, UNDONE)),
+    (UndoPart(ASKED, ("charge",)), having(DONE), having(UNDOES, PART)),
+    (UndoPart(ASKED, ("charge",)), having(DONE, EARLIER), having(UNDOES, BOTH_PARTS)),
     (Resubmit(ASKED), OVER, again(replace(READY, failure_count=0))),
     (Resubmit(ASKED), OVER, again(replace(FAILED, finished_at=NOW), ARCHIVED)),
     (Resubmit(ASKED, fresh_key=True), OVER, again(NEW_KEY)),
@@ -145,6 +151,10 @@ HIDDEN: list[tuple[OperatorEvent, Task, Task, str]] = [
     (Cancel(ASKED), having(CLAIMED), having(CLAIMED, UNDONE), "to end by"),
     (Cancel(ASKED), TASK, replace(TASK, ending=replace(CANCELLED, undo=False)), "to end by"),
     (UndoAsked(ASKED), HALF_UNDONE, HALF_UNDONE, "an undo that has failed is not made again"),
+    (UndoAsked(ASKED), having(DONE), having(UNDOES, PART), "to end by"),
+    (UndoPart(ASKED, ("charge",)), having(DONE), having(UNDOES, UNDONE), "to end by"),
+    (UndoPart(ASKED, ("charge",)), having(DONE, EARLIER), having(UNDOES, PART), "to end by"),
+    (RunNow(ASKED), having(UNDOES, PART), having(UNDOES, BOTH_PARTS), "nobody asked"),
     (Resubmit(ASKED), OVER, OVER, "to end by"),
     (Resubmit(ASKED), OVER, having(READY), "its time does not begin anew"),
     (Resubmit(ASKED), OVER, again(FAILED), "charge is still Error"),

@@ -1,6 +1,6 @@
 """Each invariant is found broken, by its name, where a part of the stack is broken."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,9 +14,10 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Task
-from roundsman.ports import Saved, Superseded
+from roundsman.model.task import Task, Termination
+from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import PassReport, Supervisor
@@ -49,9 +50,14 @@ def stores(patch: Patch, change: Change) -> None:
     save = MemoryStore.save
 
     def changed(
-        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self: MemoryStore,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
-        return save(self, change(task), seen=seen, history=history)
+        return save(self, change(task), seen=seen, history=history, inputs=inputs)
 
     patch.setattr(MemoryStore, "save", changed)
 
@@ -127,7 +133,7 @@ def undoes_in_any_order(patch: Patch, world: World) -> None:
 
 
 def forgets_what_it_saves(patch: Patch, _: World) -> None:
-    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history=(): Saved())
+    patch.setattr(MemoryStore, "save", lambda self, task, **_: Saved())
 
 
 def repeats_what_it_did(patch: Patch, world: World) -> None:
@@ -151,6 +157,15 @@ def knows_no_fence(patch: Patch, world: World) -> None:
 
 def completes_at_once(patch: Patch, _: World) -> None:
     stores(patch, lambda task: replace(task, state=TaskState.COMPLETED, ended_at=task.created_at))
+
+
+def says_that_a_part_was_taken_back(patch: Patch, _: World) -> None:
+    part = Termination(TaskState.COMPLETED, "", undo=True, part=("reserve",))
+
+    def partly(task: Task) -> Task:
+        return replace(task, ending=part) if task.state is TaskState.COMPLETED else task
+
+    stores(patch, partly)
 
 
 def alerts_nobody(patch: Patch, world: World) -> None:
@@ -219,6 +234,7 @@ BREAK = {
     Invariant.KNOWN: takes_silence_for_a_no,
     Invariant.UNDONE: knows_no_fence,
     Invariant.COMPLETED: completes_at_once,
+    Invariant.TAKEN_BACK: says_that_a_part_was_taken_back,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
     Invariant.REPORTED: sends_no_status,

@@ -20,7 +20,9 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
 from roundsman.model.senders import LONGEST_SENDER
@@ -28,6 +30,7 @@ from roundsman.wire.commands import (
     LONGEST_COMMAND_ID,
     LONGEST_EXTENSION,
     LONGEST_REASON,
+    SIGNAL_ID,
     Command,
     command_of,
     read_command,
@@ -56,6 +59,7 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
         not_done=st.lists(texts, max_size=3).map(tuple),
     ),
     st.builds(UndoAsked, asked),
+    st.builds(UndoPart, asked, st.lists(texts, min_size=1, max_size=3).map(tuple)),
     st.builds(Cancel, asked, undo=st.booleans()),
     st.builds(Resolve, asked, texts, did=st.just(value=True), result=contents),
     st.builds(Resolve, asked, texts, did=st.just(value=False)),
@@ -63,6 +67,12 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
     st.builds(RunNow, asked),
     st.builds(Move, asked, st.text("0123456789abcdef", min_size=64, max_size=64)),
     st.builds(Reconcile, asked, st.integers(0, 2**50)),
+    st.builds(
+        Signalled,
+        st.builds(CommandSource, st.from_regex(SIGNAL_ID, fullmatch=True), texts),
+        texts,
+        contents,
+    ),
     st.builds(Erase, asked),
 )
 
@@ -105,6 +115,7 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
         },
     ),
     (UndoAsked(ASKED), "undo", {}),
+    (UndoPart(ASKED, ("a", "pick[3]")), "undo-part", {"steps": ["a", "pick[3]"]}),
     (Cancel(ASKED, undo=False), "cancel", {"undo": False}),
     (
         Resolve(ASKED, "a", did=True, result={"id": 1}),
@@ -116,6 +127,8 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
     (RunNow(ASKED), "run", {}),
     (Move(ASKED, "0a" * 32), "move", {"plan": "0a" * 32}),
     (Reconcile(ASKED, 1_800_000_000_000), "reconcile", {"restoredTo": 1_800_000_000_000}),
+    (Signalled(ASKED, "paid", {"a": 1}), "signal", {"name": "paid", "data": {"a": 1}}),
+    (Signalled(ASKED, "paid"), "signal", {"name": "paid", "data": None}),
     (Erase(ASKED), "erase", {}),
 ]
 
@@ -171,6 +184,11 @@ def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: Ope
     assert read_command(json.dumps(found)).event == event
 
 
+def test_an_undo_of_a_part_names_steps() -> None:
+    assert problems_of(message("undo-part")) == {"steps"}
+    assert problems_of(message("undo-part", steps=[])) == {"steps"}
+
+
 def test_a_move_names_a_plan() -> None:
     assert problems_of(message("move")) == {"plan"}
     assert problems_of(message("move", plan="newest")) == {"plan"}
@@ -178,7 +196,10 @@ def test_a_move_names_a_plan() -> None:
 
 @pytest.mark.parametrize("kind", sorted(COMMAND_KINDS.values()))
 def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> None:
-    found = message(kind, step="a", outcome="did", seconds=1, restoredTo=1, plan="0a" * 32)
+    found = message(
+        kind, step="a", outcome="did", seconds=1, restoredTo=1, plan="0a" * 32, name="paid"
+    )
+    found["steps"] = ["a"]
     assert problems_of(found) == set()
     for name in ("commandId", "by"):
         missing = {key: value for key, value in found.items() if key != name}
@@ -220,6 +241,9 @@ def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> No
         (message("extend", seconds=LONGEST_EXTENSION + 1), {"seconds"}),
         (message("extend", seconds=1.5), {"seconds"}),
         (message("extend", seconds=True, step=""), {"seconds", "step"}),
+        (message("signal"), {"name"}),
+        ({**message("signal", name="paid"), "commandId": "x" * 65}, {"commandId"}),
+        ({**message("signal", name="paid"), "commandId": "a b"}, {"commandId"}),
         (message("delete"), {"kind"}),
         (message(""), {"kind"}),
     ],

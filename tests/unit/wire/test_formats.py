@@ -24,10 +24,12 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.json import Json
-from roundsman.model.task import Effect, Owed, StepError
+from roundsman.model.task import Effect, Owed, StepError, StepToAdd
 from roundsman.wire.commands import COMMAND, EVENTS, SOURCE, Command, command_of, read_command
 from roundsman.wire.dead_letters import DEAD_LETTER, DeadLetter, read_dead_letter
 from roundsman.wire.fields import MessageTable
@@ -67,6 +69,7 @@ FULL_REQUEST = replace(
     outcome_unknown=True,
     heartbeat_by=NOW + 1,
     item={"sku": "\ufffe"},
+    step_input={"to": "BRU"},
     within=60_000,
     tenant="shop-1",
     read_before=True,
@@ -92,7 +95,15 @@ REPLIES = {
     "reply held": replace(
         FAILED, outcome=Outcome.HELD, error=StepError("Busy", ""), outcome_unknown=True
     ),
+    "reply that adds steps": replace(
+        SUCCEEDED,
+        then=(
+            StepToAdd("leg[a]", input={"to": ["BRU", 1.0]}),
+            StepToAdd("leg[leg-2]", ("leg[a]", "find")),
+        ),
+    ),
     "reply waiting": replace(SUCCEEDED, outcome=Outcome.WAITING, until=NOW),
+    "reply polling": replace(SUCCEEDED, outcome=Outcome.POLLING, again_in=60_000, within=7_200_000),
     "reply progress": replace(SUCCEEDED, outcome=Outcome.PROGRESS, effect=Effect.STANDS),
 }
 ASKED = CommandSource("c-1", "ann")
@@ -151,6 +162,9 @@ MESSAGES = {
         commanded,
     ),
     "undo": Format(command_of("ord-1", UndoAsked(ASKED_FULLY)).body(), commanded),
+    "undo of a part": Format(
+        command_of("ord-1", UndoPart(ASKED, ("a", "pick[3]"))).body(), commanded
+    ),
     "cancel": Format(command_of("ord-1", Cancel(ASKED)).body(), commanded),
     "cancel without undo": Format(command_of("ord-1", Cancel(ASKED, undo=False)).body(), commanded),
     "resolve did": Format(
@@ -167,6 +181,9 @@ MESSAGES = {
     "run": Format(command_of("ord-1", RunNow(ASKED)).body(), commanded),
     "move": Format(command_of("ord-1", Move(ASKED, "0a" * 32)).body(), commanded),
     "reconcile": Format(command_of("ord-1", Reconcile(ASKED, 1_800_000_000_000)).body(), commanded),
+    "signal": Format(
+        command_of("ord-1", Signalled(ASKED, "paid", {"amount": 40})).body(), commanded
+    ),
     "erase": Format(command_of("ord-1", Erase(ASKED)).body(), commanded),
     "dead letter": Format(LETTER.text(), lambda text: letter(text).text()),
 }
@@ -176,10 +193,13 @@ WITH_FAULTS = [
     "request with every field",
     "reply transient",
     "reply held",
+    "reply that adds steps",
     "reply waiting",
+    "reply polling",
     "reply progress",
     "start",
     "resubmit with every field",
+    "undo of a part",
     "cancel",
     "resolve did",
     "resolve did not",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import format_duration
-from roundsman.model.task import Task, item_place, step_of
+from roundsman.model.task import Task, fan_out_of, item_place
 from roundsman_console.order.history import moment
 from roundsman_console.order.step_times import FAILURES, StepTime, TimeKind, open_times, step_times
 from roundsman_console.order.view import step_names
@@ -168,8 +168,8 @@ def bars(
         for one in times[name]
     )
     inexact = any(not (one.since_known and one.until_known) for one in every)
-    lined_up = {step_of(name) for name in begun}
-    idle = tuple(name for name in names if step_of(name) not in lined_up)
+    lined_up = {fan_out_of(name) for name in begun}
+    idle = tuple(name for name in names if fan_out_of(name) not in lined_up)
     return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact)
 
 
@@ -218,7 +218,7 @@ def _lines(
     """What each line is of: its label and its steps. A fan-out is one line, before its items."""
     by_step: dict[str, list[str]] = {}
     for name in begun:
-        by_step.setdefault(step_of(name), []).append(name)
+        by_step.setdefault(fan_out_of(name), []).append(name)
     items = [name for name in trouble if item_place(name) is not None][:MOST_ITEMS]
     shared: list[str] = []
     kind: str | None = None

@@ -14,7 +14,7 @@ from fast_sugiyama import from_edges
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import StepRecord, Task, step_of
-from roundsman_console.order.step_text import situation_words
+from roundsman_console.order.step_text import situation_words, wait_words
 from roundsman_console.web.drawings.folding import FEW, Kinds, folded
 
 WIDTH, HEIGHT = 200, 62
@@ -171,10 +171,11 @@ def draw(
     `failed` are the steps and items at which the order failed, whatever their states are now.
     With `whole`, no step is folded.
     """
-    stored = plan.expanded({})
-    after = {name: tuple(step.after) for name, step in stored.steps.items()}
+    stored = plan.expanded({}, {} if task is None else task.added)
+    after = {name: _lines_to(stored, name) for name in stored.steps}
     steps = {
-        name: _step_node(name, stored, task, {step_of(one) for one in failed}) for name in after
+        name: _step_node(name, stored, task, {_node_of(one, stored) for one in failed})
+        for name in after
     }
     kinds = Kinds({name: node.kind for name, node in steps.items()}, QUIET, _TOGETHER)
     groups = folded(after, kinds, few=len(after) if whole or task is None else FEW)
@@ -191,6 +192,23 @@ def draw(
         for other in befores
     )
     return Drawing(width, height, nodes, edges, _summary(steps), len(nodes) < len(steps))
+
+
+def _lines_to(plan: Plan, name: str) -> tuple[str, ...]:
+    """The steps from which a line leads to this one.
+
+    A step after one that has added others comes after all of these. A line from the last of them
+    says so.
+    """
+    after = plan.steps[name].after
+    if not plan.added:
+        return after
+    return tuple(one for one in after if not any(one in plan.before(other) for other in after))
+
+
+def _node_of(name: str, plan: Plan) -> str:
+    """The node that a step is in: an item is in that of its fan-out."""
+    return name if name in plan.steps else step_of(name)
 
 
 def _summary(steps: Mapping[str, Node]) -> str:
@@ -305,7 +323,8 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     step = plan.steps[name]
     if task is None:
         each = " for each item" if step.for_each else ""
-        return Node(name, 0, 0, "", f"{', '.join(step.agents)}{each}", (name,))
+        note = wait_words(step) or f"{', '.join(step.agents)}{each}"
+        return Node(name, 0, 0, "", note, (name,))
     items = [
         record for found, record in task.steps.items() if step_of(found) == name and found != name
     ]
@@ -315,6 +334,7 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     states = (one.process_state.value for one in records)
     state = min(states, key=LEAST_ADVANCED.index)
     note = _kinds_in_words(map(kind_of, items)) if items else records[0].agent or step.agent
+    note = note or wait_words(step)
     situation = "" if items else situation_words(records[0])
     return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 

@@ -201,7 +201,7 @@ class Agent:
         """
         given = {workflow.name: workflow for workflow in workflows}
         every = [*given.values(), *(w for n, w in self._workflows.items() if n not in given)]
-        asked = [(step, f" of workflow {w.name!r}") for w in every for step in w.steps]
+        asked = [(step, f" of workflow {w.name!r}") for w in every for step in w.all_steps]
         found: dict[tuple[str, str], str] = {}
         for step, place in (*asked, *((step, "") for step in self._steps.values())):
             if self.name not in step.agent_names():
@@ -324,6 +324,8 @@ class Agent:
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
         check_type(f"{where}: the bound step", step, Step)
+        if not step.agent_names():
+            raise DefinitionError(f"{where}: step {step.name!r} is a sleep, which has no function")
         if self.name not in step.agent_names():
             agents = " and ".join(step.agent_names())
             raise DefinitionError(
@@ -461,8 +463,11 @@ class Agent:
             retry_after=ended.retry_after,
             until=ended.until,
             remind_every=ended.remind_every,
+            again_in=ended.again_in,
+            within=ended.within,
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
+            then=ended.then,
         )
 
 

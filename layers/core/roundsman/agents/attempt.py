@@ -19,12 +19,16 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
+from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
+    WRONG_THEN,
     AttemptResult,
     DidNotHappen,
+    Done,
     Happened,
     held,
     permanent,
+    polling,
     succeeded,
     transient,
     unexpected,
@@ -45,6 +49,7 @@ DEPLOYED_WITHIN = MINUTE  # about as long as a deployment of the missing code ta
 
 PROBE_UNCLEAR = "ProbeUnclear"
 CALLBACK_IN_UNDO = "CallbackInUndo"
+NOT_YET_IN_UNDO = "NotYetInUndo"
 NO_REMINDER = "NoReminder"
 
 Report: TypeAlias = Callable[[Exception], None]
@@ -88,6 +93,8 @@ class Attempt:
     """Whether the author bound a reminder function."""
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
+    _calls_without_effect: int = field(default=0, init=False)
+    """How many of the calls ended with the promise that the service did nothing."""
     _took: int = field(default=0, init=False)
     _follows: bool = field(default=False, init=False)
     """Whether a call of the function, or of the probe, was tried before."""
@@ -101,7 +108,8 @@ class Attempt:
 
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
-        return self.note.proven(self._made(), calls=self._calls)
+        ended = self._made()
+        return self.note.proven(ended, calls=self._calls, without_effect=self._calls_without_effect)
 
     def _made(self) -> AttemptResult:
         retrying = Retrying(
@@ -117,7 +125,7 @@ class Attempt:
         except CallHeld as error:
             if isinstance(error, RateLimited) and self._failure is not None:
                 return self._failure  # otherwise a failing step would never use up its attempts
-            unknown = error.called or self._calls > 0
+            unknown = self._may_have_acted or (error.called and not self._calls)
             return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
         except Exception as error:  # noqa: BLE001  # any exception of the author's code is an outcome
             ended = self._failed(error)
@@ -135,8 +143,9 @@ class Attempt:
             return ended
         except (Busy, CallHeld):
             raise  # the service did nothing, or was not called
-        except Exception:
-            self._may_have_happened()
+        except Exception as error:
+            if not _did_nothing(error):
+                self._may_have_happened()
             raise
 
     def _verify(self, ended: AttemptResult) -> None:
@@ -155,11 +164,19 @@ class Attempt:
             )
 
     def _returned(self, value: object) -> AttemptResult:
-        if not isinstance(value, Callback):
-            ended = succeeded(value)
-            if ended.error is not None and self.request.operation == PERFORM:
-                return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
-            return ended
+        if isinstance(value, NotYet):
+            return self._polling(value)
+        if isinstance(value, Callback):
+            return self._waiting(value)
+        return self._succeeded(value)
+
+    def _polling(self, value: NotYet) -> AttemptResult:
+        if self.request.operation == "undo":
+            message = "the undo function returned a NotYet, but an undo cannot be polled"
+            return unexpected(NOT_YET_IN_UNDO, message, DEPLOYED_WITHIN)
+        return polling(milliseconds(value.again_in), milliseconds(value.within))
+
+    def _waiting(self, value: Callback) -> AttemptResult:
         if self.request.operation == "undo":
             message = "the undo function returned a Callback, but an undo cannot wait for one"
             return unexpected(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
@@ -173,6 +190,16 @@ class Attempt:
             return unexpected(NO_REMINDER, message, DEPLOYED_WITHIN)
         until = self.request.clock() + milliseconds(value.within)
         return waiting(until, milliseconds(value.remind_every))
+
+    def _succeeded(self, value: object) -> AttemptResult:
+        """The success of the attempt with this value, if the value is valid."""
+        ended = succeeded(value)
+        if ended.error is not None and self.request.operation == PERFORM:
+            return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
+        if ended.then and self.request.operation != PERFORM:
+            message = "the undo function returned Done(then=...), but an undo adds no steps"
+            return unexpected(WRONG_THEN, message, DEPLOYED_WITHIN)
+        return ended
 
     def _call(self, function: Perform) -> object:
         request = self.request
@@ -188,6 +215,9 @@ class Attempt:
             self._calls += function is self.function
             try:
                 return function(own_request(request))
+            except TransientError as error:
+                self._calls_without_effect += function is self.function and error.no_effect
+                raise
             finally:
                 self._took = request.clock() - began
 
@@ -266,7 +296,7 @@ class Attempt:
                 "return Happened(result) or DidNotHappen()"
             )
             return unexpected(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
-        found = succeeded(answer.result)
+        found = succeeded(Done(answer.result, () if undoes else answer.then))
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
             return unexpected(found.error.type, message, DEPLOYED_WITHIN)
@@ -275,6 +305,11 @@ class Attempt:
         results = {**self.request.results, self.request.step: found.result}
         self.request = replace(self.request, outcome_unknown=False, results=results)
         return None
+
+    @property
+    def _may_have_acted(self) -> bool:
+        """Whether the service may have done something in a call of the function."""
+        return self._calls > self._calls_without_effect
 
     def _may_have_happened(self) -> None:
         if self.request.operation == "perform":
@@ -305,7 +340,7 @@ class Attempt:
 
     def _failed(self, error: Exception) -> AttemptResult:
         if isinstance(error, TurnCameTooLate | NotNoted):
-            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
+            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._may_have_acted)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
         if isinstance(error, AccessError):
             # A person repairs it, as a defect: until then, no order may fail for it.
@@ -348,6 +383,10 @@ def may_pass(error: BaseException) -> bool:
     the call again.
     """
     return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
+
+
+def _did_nothing(error: Exception) -> bool:
+    return isinstance(error, TransientError) and error.no_effect
 
 
 def _asked_of(state: RetryCallState) -> int | None:

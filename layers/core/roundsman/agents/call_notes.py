@@ -107,18 +107,23 @@ class CallNote:
             )
         self._begun = begun
 
-    def proven(self, ended: AttemptResult, *, calls: int) -> AttemptResult:
+    def proven(self, ended: AttemptResult, *, calls: int, without_effect: int = 0) -> AttemptResult:
         """Return the result of the attempt, with Effect.NONE if that can be proved.
 
         `calls` is how often the attempt called the service. A refusal of the only call is as good
         as no call. After several calls it is not: an earlier one may have had the effect, and the
-        service may have refused the last one because of it.
+        service may have refused the last one because of it. `without_effect` is how many of the
+        calls ended with the promise that the service did nothing: these are as good as no call.
         """
         given_back = ended.outcome is Outcome.HELD and not ended.outcome_unknown
+        may_have_acted = calls - without_effect
         refused = ended.outcome is Outcome.PERMANENT and ended.effect is None
-        refused = refused and calls == 1 and not self.request.read_before
-        if not (given_back or refused) or self.request.outcome_unknown:
+        refused = refused and may_have_acted == 1
+        failed = ended.outcome is Outcome.TRANSIENT and calls > 0 and not may_have_acted
+        if not (given_back or refused or failed) or self.request.outcome_unknown:
             return ended
+        if calls and self.request.read_before:
+            return ended  # its earlier reader may have called, too
         if self._begun is Begun.AGAIN or self.clock() >= self.ends_at:
             return ended  # closing would fail, or take the time that the reply needs
         return replace(ended, effect=Effect.NONE) if self._closed() else ended

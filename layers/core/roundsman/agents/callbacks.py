@@ -104,7 +104,7 @@ def token_of_wait(task: Task, plan: Plan | None, step: str) -> str:
     name = f"{step[:50]} of {task.task_id}"
     if plan is None:
         raise NotWaiting(f"{name} has an agent that is not known: its plan is not stored")
-    planned = plan.expanded(task.fan_outs).steps.get(step)
+    planned = plan.for_task(task).steps.get(step)
     if planned is None:
         raise NotWaiting(f"{name} does not wait for a callback: there is no such step")
     record = task.step(step)
@@ -136,8 +136,8 @@ def _now() -> int:
 def succeeded_reply(token: str, result: object = None, *, clock: Clock = _now) -> str:
     """The message for the agent's reply queue that completes the step with `result`.
 
-    Sending it twice is harmless. Raises InvalidToken, and ValueError if the result is not JSON or
-    is larger than 32 KiB.
+    The result may be Done, which also adds steps. Sending it twice is harmless. Raises
+    InvalidToken, and ValueError if the result is not JSON or is larger than 32 KiB.
     """
     ended = succeeded(result)
     if ended.error is not None:
@@ -174,6 +174,7 @@ def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
         error=ended.error,
         retry_after=ended.retry_after,
         callback=True,
+        then=ended.then,
     )
     try:
         fields.done()

@@ -19,7 +19,8 @@ How a response is classified:
   names `Http404` or `Http405`. With an `error`, the service itself has answered.
 - Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http422` if there
   is none. If the response may be cut off, TransientError.
-- No connection: TransientError. Nothing was sent, as the message states.
+- No connection: TransientError. Nothing was sent, as the message states, so it promises that the
+  call had no effect.
 - Timeout, an incomplete response, or a response that is not HTTP: TransientError. The call may
   have had its effect.
 - Another 2xx, or a response that is too large, is not a JSON object, has an `error` field or lacks
@@ -28,6 +29,8 @@ How a response is classified:
 - 3xx: TransientError; a redirect is never followed. It comes from a maintenance page or a moved
   service and is not a refusal, so the order must not be undone for it. Attempts are limited, so if
   the address stays wrong, the task still fails and is alerted.
+
+A TransientError for a status of `no_effect_on` promises that the call had no effect.
 
 No error message quotes a body or a path, because both may contain order contents.
 """
@@ -83,6 +86,7 @@ ERROR_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 BUSY_STATUSES = frozenset({425, 429})
 CREDENTIAL_STATUSES = frozenset({401, 403, 407})
 ADDRESS_STATUSES = frozenset({404, 405})
+FAILURES = range(400, 600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,20 +195,24 @@ class RemoteService:
         ok: Sequence[int] = (201,),
         returns: Sequence[str] = (),
         refusals: Sequence[str] = (),
+        no_effect_on: Sequence[int] = (),
     ) -> dict[str, Json]:
         """Make one call, and return the fields of the response's JSON object named in `returns`.
 
         Each part of `path` is one segment, which is percent-encoded here. `key` is sent as the
         Idempotency-Key header. `body` is sent as JSON unless it is None. `refusals` are the error
-        types with which the service refuses an order by a 401, 403, 404, 405 or 407. The whole
-        call, with the connection, ends within `time_left`; only the name look-up has the system's
-        own timeout.
-        Raises TransientError or PermanentError, as described at the top of this module.
+        types with which the service refuses an order by a 401, 403, 404, 405 or 407. `no_effect_on`
+        are the statuses, such as 429 and 503, by which the service says that it has done nothing
+        and will do nothing. The whole call, with the connection, ends within `time_left`; only the
+        name look-up has the system's own timeout. Raises TransientError or PermanentError, as
+        described at the top of this module, and DefinitionError if `no_effect_on` has another
+        number than the status of a failure.
 
         Once a byte was sent, a lost answer is a TransientError and the request is not sent again
         here: the agent asks the step's probe first. Only a call that was refused for its credential
         is made a second time, if there is another credential by then.
         """
+        _check_failures(no_effect_on)
         if not SAFE_KEY.fullmatch(key):
             raise PermanentError(
                 "IdempotencyKeyUnsafe", "the key must be 1 to 512 visible ASCII characters"
@@ -231,6 +239,8 @@ class RemoteService:
             if answer.status in ok:
                 return _fields(answer, method, returns)
             failure = self._failure(answer, method, refusals)
+        if isinstance(failure, TransientError):
+            failure.no_effect = answer.status in no_effect_on
         raise failure
 
     def _has_another_credential(self) -> bool:
@@ -244,7 +254,9 @@ class RemoteService:
         except Unreachable as error:
             if error.certificate_refused:
                 raise self._certificate_refused(str(error)) from error
-            raise _failed(method, f"was not sent: {error}") from error
+            failure = _failed(method, f"was not sent: {error}")
+            failure.no_effect = True
+            raise failure from error
         except TimeoutError as error:
             seconds = time_left.total_seconds()
             raise _failed(method, f"was not answered in {seconds:.1f} s") from error
@@ -366,6 +378,15 @@ def _contexts(scheme: str, tls: "Tls | None") -> Callable[[], ssl.SSLContext] | 
         return tls.context
     context = ssl.create_default_context()
     return lambda: context
+
+
+def _check_failures(statuses: Sequence[int]) -> None:
+    """Raise DefinitionError unless each is the status of a failure (400 to 599)."""
+    for status in statuses:
+        if status not in FAILURES:
+            raise DefinitionError(
+                f"no_effect_on has {status!r}; it must have statuses of failures, such as 503"
+            )
 
 
 def _own_headers(headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -4,16 +4,19 @@ An author's function may return or raise anything, and the reply must still be o
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isfinite
 
-from roundsman.definition.workflow import LARGEST_RESULT
-from roundsman.errors import UNTYPED
+from roundsman.definition.input_types import as_json, read_input
+from roundsman.definition.workflow import LARGEST_RESULT, NamedStep, Step
+from roundsman.errors import UNTYPED, InvalidInput
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, levels, parse_json
-from roundsman.model.task import Effect, StepError
+from roundsman.model.json import Json, canonical_json, levels, parse_json, size_in_bytes
+from roundsman.model.record_limits import LARGEST_STEP_INPUT
+from roundsman.model.task import Effect, StepError, StepToAdd
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
 LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # characters; a record has 400 KB
@@ -24,6 +27,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 RESULT_NOT_JSON = "ResultNotJson"
 RESULT_TOO_LARGE = "ResultTooLarge"
+WRONG_THEN = "WrongThen"
+LARGEST_THEN = 256 * 1024  # bytes of all inputs; a reply has 1 MiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +41,44 @@ class AttemptResult:
     retry_after: int | None = None
     until: int | None = None
     remind_every: int | None = None
+    again_in: int | None = None
+    within: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
+    then: tuple[StepToAdd, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Returned by a perform function: the step is done, and steps are added to its order.
+
+    Raises TypeError if `then` is not a tuple of what `Step.named` returns.
+    """
+
+    result: Json = None
+    """The result of the step."""
+    then: tuple[NamedStep, ...] = ()
+    """The steps to add: `(book_leg.named("leg-3", input={"to": "BRU"}),)`."""
+
+    def __post_init__(self) -> None:
+        check_steps_to_add(self.then)
+
+
+def check_steps_to_add(then: object) -> None:
+    """Raise TypeError unless this is a tuple of what `Step.named` returns."""
+    if not isinstance(then, tuple) or not all(isinstance(one, NamedStep) for one in then):
+        raise TypeError('then must be a tuple of steps, such as (book_leg.named("leg-3"),)')
 
 
 def succeeded(result: object) -> AttemptResult:
-    """The attempt succeeded with this result.
+    """The attempt succeeded with this result, which may be Done.
 
-    A result that is too large is a permanent failure instead. One that is not JSON is a defect of
-    the function, so it is a transient failure.
+    A result that is too large is a permanent failure instead. One that is not JSON, or that adds
+    steps which cannot be added, is a defect of the function, so it is a transient failure.
     """
+    if isinstance(result, Done):
+        ended = succeeded(result.result)
+        return ended if ended.error is not None else _with_steps(ended, result.then)
     try:
         text = canonical_json(result)  # type: ignore[arg-type]  # raises if it is not JSON
         value = parse_json(text)  # as readers will see it: keys as strings, tuples as lists
@@ -58,6 +91,40 @@ def succeeded(result: object) -> AttemptResult:
         message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
         return permanent(RESULT_TOO_LARGE, message)
     return AttemptResult(outcome=Outcome.SUCCEEDED, result=value)
+
+
+def _with_steps(ended: AttemptResult, then: Sequence[NamedStep]) -> AttemptResult:
+    """The success with the steps that it adds; a failure if one of them cannot be added."""
+    steps = []
+    for one in then:
+        found = succeeded(as_json(one.input))
+        if found.outcome is Outcome.PERMANENT or size_in_bytes(found.result) > LARGEST_STEP_INPUT:
+            why = f"its input has more than {LARGEST_STEP_INPUT} bytes"
+        elif found.error is not None:
+            why = f"its input: {found.error.message}"
+        else:
+            why = _why_not_of_type(one.kind, found.result)
+        if why:
+            return unexpected(WRONG_THEN, f"adds {one.name}: {why}")
+        steps.append(StepToAdd(one.name, one.after_names(), found.result))
+    size = sum(size_in_bytes(one.input) for one in steps)
+    if size > LARGEST_THEN:
+        message = f"adds {len(steps)} steps with {size} bytes of input; {LARGEST_THEN} fit"
+        return unexpected(WRONG_THEN, message)
+    return replace(ended, then=tuple(steps))
+
+
+def _why_not_of_type(kind: Step, value: Json) -> str:
+    """Why this is not the input of a step of this kind; empty if it is. It quotes no value."""
+    if kind.input is None:
+        return ""
+    if not isinstance(value, Mapping):
+        return "its input must be an object"
+    try:
+        read_input(kind.input, value)
+    except InvalidInput as error:
+        return f"its input: {error}"
+    return ""
 
 
 def _not_json(result: object) -> str:
@@ -159,6 +226,14 @@ def waiting(until: int, remind_every: int | None = None) -> AttemptResult:
     return AttemptResult(outcome=Outcome.WAITING, until=until, remind_every=remind_every)
 
 
+def polling(again_in: int, within: int) -> AttemptResult:
+    """The outside job is not done; the step is polled again after `again_in` ms.
+
+    It is polled for `within` ms, counted from the first such result under the idempotency key.
+    """
+    return AttemptResult(outcome=Outcome.POLLING, again_in=again_in, within=within)
+
+
 def progress(note: object) -> AttemptResult:
     """The attempt continues. `result` is the note for the agent's log; it is not sent."""
     return AttemptResult(outcome=Outcome.PROGRESS, result=sanitize(note)[:LONGEST_MESSAGE])
@@ -176,10 +251,18 @@ def sanitize(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Returned by a probe: the effect of the key took place."""
+    """Returned by a probe: the effect of the key took place.
+
+    Raises TypeError if `then` is not a tuple of what `Step.named` returns.
+    """
 
     result: Json = None
     """The result of the step."""
+    then: tuple[NamedStep, ...] = ()
+    """The steps that it adds to its order, as in Done."""
+
+    def __post_init__(self) -> None:
+        check_steps_to_add(self.then)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TypeAlias, TypeVar, cast
 
 from roundsman.definition.input_types import read_input
+from roundsman.errors import InvalidInput, Problem
 from roundsman.model.json import Json, copied
 from roundsman.model.task import item_place
 from roundsman.ports import Clock
@@ -43,6 +44,8 @@ class StepRequest:
     """The item of a `for_each` step; None for other steps."""
     index: int | None = None
     """The index of the item; None for other steps."""
+    step_input: Json = None
+    """What the step was added with, by `Step.named(input=...)`; None for other steps."""
     reminder: int | None = None
     """The number of this reminder, from 1, if the function is to remind of a callback; None if it
     is to perform or to undo. A reminder has an `idempotency_key` of its own, and the
@@ -62,6 +65,17 @@ class StepRequest:
         have the type, which happens only if the type has changed since the order was accepted.
         """
         return read_input(kind, self.input, open_to_more=True)
+
+    def step_input_as(self, kind: type[T]) -> T:
+        """Return what the step was added with as a TypedDict or a dataclass.
+
+        Fields that the type does not have are left out. Raises InvalidInput if it does not have the
+        type, and if the step was not added at run time.
+        """
+        value = self.step_input
+        if not isinstance(value, Mapping):
+            raise InvalidInput([Problem("", "the step has no step input that is an object")])
+        return read_input(kind, value, open_to_more=True)
 
     def time_left(self) -> timedelta:
         """The time left for the work; zero when it is over.
@@ -111,6 +125,7 @@ def step_request(
         results=asked.results,
         item=asked.item,
         index=place[1] if place else None,
+        step_input=asked.step_input,
         reminder=asked.reminder,
         callback_token=callback_token,
         ends_at=ends_at,
@@ -120,7 +135,7 @@ def step_request(
 
 
 def own_request(request: StepRequest) -> StepRequest:
-    """Return the request with an `input`, `results` and `item` that nobody else has.
+    """Return the request with an `input`, `results`, `item` and `step_input` of its own.
 
     Each call of an author's function gets one: what the function changes in it stays with that
     call.
@@ -130,6 +145,7 @@ def own_request(request: StepRequest) -> StepRequest:
         input=cast("Mapping[str, Json]", copied(request.input)),
         results=cast("Mapping[str, Json]", copied(request.results)),
         item=copied(request.item),
+        step_input=copied(request.step_input),
     )
 
 

@@ -90,7 +90,7 @@ class Sample:
 
     @property
     def _expanded(self) -> Plan | None:
-        return self.plan and self.plan.expanded(self.task.fan_outs)
+        return self.plan and self.plan.for_task(self.task)
 
     def _names(self) -> list[str]:
         plan = self._expanded

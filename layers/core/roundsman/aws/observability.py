@@ -30,7 +30,7 @@ from typing import ParamSpec, TextIO, TypeVar
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, Metrics, MetricUnit
 
-from roundsman.model.task import item_place
+from roundsman.model.task import item_place, step_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,12 +97,14 @@ def log_measured(
 
 
 def step_keys(name: str) -> dict[str, str | int]:
-    """The log fields of a step: `step`, and `item` for an item of a fan-out.
+    """The log fields of a step: `step`, and `item` for an item of a fan-out or an added step.
 
-    A metric by step would otherwise have a series for each item.
+    A metric by step would otherwise have a series for each item and each added step.
     """
-    found = item_place(name)
-    return {"step": name} if found is None else {"step": found[0], "item": found[1]}
+    found, step = item_place(name), step_of(name)
+    if found is not None:
+        return {"step": found[0], "item": found[1]}
+    return {"step": name} if step == name else {"step": step, "item": name[len(step) + 1 : -1]}
 
 
 @contextmanager

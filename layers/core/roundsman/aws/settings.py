@@ -75,6 +75,8 @@ class SchedulerSettings:
     """ms that a message that was read is hidden."""
     senders: Senders = ANY_SENDER
     """The principals whose commands need no alert."""
+    urgent_queues: bool = True
+    """Whether agents read their queues of urgent requests; else these go to the normal ones."""
     tracing_percent: float = 0.0
     """The percentage of orders that are traced; 0 for none."""
 
@@ -100,6 +102,7 @@ class SchedulerSettings:
                 env.get("SUPERVISOR_ROLE_ID") or None,
                 env.get("CONSOLE_ROLE_ID") or None,
             ),
+            urgent_queues=_flag(env, "URGENT_QUEUES", otherwise=True),
         )
 
 
@@ -125,6 +128,12 @@ class SupervisorSettings:
     """ms that an order is kept after its task has ended; None for ever."""
     tracing_percent: float = 0.0
     """The percentage of orders that are traced; 0 for none."""
+    urgent_queues: bool = True
+    """Whether agents read their queues of urgent requests."""
+    backlog_after: int | None = None
+    """How long messages must wait in a queue, in ms, before the supervisor alerts it.
+
+    None if alarms watch the stack, and not the supervisor."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SupervisorSettings":
@@ -141,6 +150,8 @@ class SupervisorSettings:
             due_shards=_number(env, "DUE_SHARDS"),
             interval=_number(env, "SUPERVISOR_INTERVAL_SECONDS") * SECOND,
             undone_count=_number(env, "UNDONE_ALERT_COUNT", least=0),
+            urgent_queues=_flag(env, "URGENT_QUEUES", otherwise=True),
+            backlog_after=_optional_seconds(env, "BACKLOG_ALERT_SECONDS"),
             order_retention=_days(env, "ORDER_RETENTION_DAYS"),
         )
 
@@ -195,6 +206,19 @@ def _number(env: Mapping[str, str], name: str, *, least: int = 1) -> int:
         above = f" above {least - 1}" if least else ""
         raise SettingMissing(f"the environment variable {name} must be a whole number{above}")
     return int(value)
+
+
+def _flag(env: Mapping[str, str], name: str, *, otherwise: bool) -> bool:
+    """True or false; `otherwise` if the variable is empty or not set."""
+    value = env.get(name) or str(otherwise).lower()
+    if value not in ("true", "false"):
+        raise SettingMissing(f"the environment variable {name} must be true or false")
+    return value == "true"
+
+
+def _optional_seconds(env: Mapping[str, str], name: str) -> int | None:
+    """A number of seconds in ms; None if the variable is empty or not set."""
+    return _number(env, name) * SECOND if env.get(name) else None
 
 
 def _days(env: Mapping[str, str], name: str) -> int | None:

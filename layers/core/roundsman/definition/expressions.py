@@ -1,4 +1,7 @@
-"""Evaluates a step's `when` and `for_each`: JMESPath expressions over the order and the results."""
+"""Evaluates the expressions of steps: JMESPath over the order and the results.
+
+They are `when` and `for_each` of a step, and `until` of a sleep.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +18,7 @@ from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
+from roundsman.model.instants import read_instant
 from roundsman.model.json import Json
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("a number", (int, float)),
     ("a string", (str,)),
     ("an object", (dict,)),
+    ("a list", (list,)),
 )
 
 # Functions whose value is the list that they are given, one of its items, or made of each item.
@@ -184,9 +189,28 @@ def evaluate_list(expression: str, order: Json, results: Mapping[str, Json]) -> 
     """
     found = _evaluate("for_each", expression, order, results)
     if not isinstance(found, list):
-        given = next((name for name, kinds in JSON_TYPES if isinstance(found, kinds)), "nothing")
+        given = _type_in_words(found)
         raise NotAList(f"for_each {expression!r} must give a list, not {given}")
     return found
+
+
+def evaluate_instant(expression: str, order: Json, results: Mapping[str, Json]) -> int:
+    """Return the instant (epoch ms) that the expression selects, a text in ISO 8601.
+
+    Raises ValueError if the value is not such a text, and like `is_true`. The message never
+    contains the data.
+    """
+    found = _evaluate("until", expression, order, results)
+    if not isinstance(found, str):
+        raise ValueError(f"until {expression!r} must give an instant, not {_type_in_words(found)}")
+    try:
+        return read_instant(found)
+    except ValueError as problem:
+        raise ValueError(f"until {expression!r} gives a text that {problem}") from problem
+
+
+def _type_in_words(value: object) -> str:
+    return next((name for name, kinds in JSON_TYPES if isinstance(value, kinds)), "nothing")
 
 
 def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Json]) -> object:

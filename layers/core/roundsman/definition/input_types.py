@@ -216,7 +216,7 @@ def valid_input(
     if is_input_type(given):
         filled = _with_defaults(value, found)
         return value if filled == value else cast("Mapping[str, Json]", filled)
-    stored = parse_json(canonical_json(_as_json(cast("InputFunction", given)(found))))
+    stored = parse_json(canonical_json(as_json(cast("InputFunction", given)(found))))
     if not isinstance(stored, Mapping):
         raise TypeError("the function of a workflow's input must return a JSON object")
     return stored
@@ -233,7 +233,7 @@ def _with_defaults(sent: Json, read: object) -> Json:
         return {
             field.name: _with_defaults(sent[field.name], getattr(read, field.name))
             if field.name in sent
-            else _as_json(getattr(read, field.name))
+            else as_json(getattr(read, field.name))
             for field in fields(read)
         }
     if isinstance(sent, Mapping) and isinstance(read, Mapping):
@@ -264,20 +264,20 @@ def _stored_kind(given: object) -> type[object] | None:
     return None if given is None else stored_type(given) or given_type(given)
 
 
-def _as_json(value: object) -> Json:
-    """Return the JSON of a value that was read: dataclasses, models and Enums become JSON again."""
+def as_json(value: object) -> Json:
+    """Return the JSON of a value with an input type: dataclasses, models and Enums become JSON."""
     if is_model(type(value)):
-        from roundsman.definition.models import as_json
+        from roundsman.definition.models import model_as_json
 
-        return as_json(value)
+        return model_as_json(value)
     if isinstance(value, Enum):
         return cast("Json", value.value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _as_json(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): _as_json(inner) for name, inner in value.items()}
+        return {str(name): as_json(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(inner) for inner in value]
+        return [as_json(inner) for inner in value]
     return cast("Json", value)
 
 
@@ -739,7 +739,7 @@ def _check_defaults(kind: type[object], reader: _ObjectReader) -> None:
         if field.default is MISSING:
             continue
         problems: list[Problem] = []
-        reader.fields[field.name].read(_as_json(field.default), "", problems)
+        reader.fields[field.name].read(as_json(field.default), "", problems)
         if problems:
             raise DefinitionError(
                 f"{kind.__name__}.{field.name}: its default {problems[0].message}; change the "

@@ -133,7 +133,7 @@ def check_defaults(kind: type[BaseModel]) -> None:
         if name != field.name or info.is_required() or info.default_factory is not None:
             continue
         try:
-            given[name] = as_json(info.default, kind)
+            given[name] = model_as_json(info.default, kind)
         except PydanticSerializationError as error:
             raise DefinitionError(
                 f"{kind.__name__}.{field.attribute}: its default cannot be written as JSON; change "
@@ -325,32 +325,34 @@ def with_defaults(
             found[field.name] = inner(value, getattr(read, field.attribute))
     for field in known.values():
         if field.name not in found:
-            found[field.name] = as_json(getattr(read, field.attribute), type(read))
+            found[field.name] = model_as_json(getattr(read, field.attribute), type(read))
     return found
 
 
-def as_json(value: object, owner: type[BaseModel] | None = None) -> Json:  # noqa: PLR0911  # one for each kind
+def model_as_json(value: object, owner: type[BaseModel] | None = None) -> Json:  # noqa: PLR0911  # one for each kind
     """Return the JSON as which a value can be sent: secrets as they are, fields by first names.
 
     `owner` is the model of which the value is a part. Raises PydanticSerializationError for a value
     that JSON cannot hold.
     """
     if isinstance(value, RootModel):
-        return as_json(value.root, type(value))
+        return model_as_json(value.root, type(value))
     if isinstance(value, BaseModel):
         kind = type(value)
         known = {field.name: field.attribute for field in model_fields(kind).values()}
-        found = {name: as_json(getattr(value, own), kind) for name, own in known.items()}
-        return found | {n: as_json(v, kind) for n, v in (value.model_extra or {}).items()}
+        found = {name: model_as_json(getattr(value, own), kind) for name, own in known.items()}
+        return found | {n: model_as_json(v, kind) for n, v in (value.model_extra or {}).items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name), owner) for field in fields(value)}
+        return {
+            field.name: model_as_json(getattr(value, field.name), owner) for field in fields(value)
+        }
     if hasattr(value, "get_secret_value"):
-        return as_json(value.get_secret_value(), owner)
+        return model_as_json(value.get_secret_value(), owner)
     if isinstance(value, Enum):
-        return as_json(value.value, owner)
+        return model_as_json(value.value, owner)
     if isinstance(value, Mapping):
-        return {str(to_jsonable_python(n)): as_json(v, owner) for n, v in value.items()}
+        return {str(to_jsonable_python(n)): model_as_json(v, owner) for n, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [as_json(item, owner) for item in value]
+        return [model_as_json(item, owner) for item in value]
     mode = "utf8" if owner is None else owner.model_config.get("val_json_bytes", "utf8")
     return cast("Json", to_jsonable_python(value, bytes_mode=mode))

@@ -19,6 +19,9 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Signal,
+    Sleep,
+    SleepUntil,
     Step,
     Undo,
     Wait,
@@ -27,7 +30,8 @@ from roundsman.definition.workflow import (
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.priority import Priority
-from roundsman.model.task import UNDO, Operation, item_names
+from roundsman.model.record_limits import LARGEST_SIGNAL
+from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
 
 KEPT_EXPANSIONS = 64
 """How many expansions of one plan are cached. Orders with the same number of items share one."""
@@ -39,10 +43,21 @@ know these fields and would run the plan wrongly."""
 READS_PLAN_VERSION = 3
 """The version of a plan in which `tolerate` is a number of items, or a step has `reads`. Code that
 reads only version 2 would take the number for a share, and would send the whole input."""
-NEWEST_PLAN_VERSION = 4
+DEADLINE_PLAN_VERSION = 4
 """The version of a plan with a deadline. Code that reads only version 3 would perform steps after
 it."""
-PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, READS_PLAN_VERSION, NEWEST_PLAN_VERSION)
+NEWEST_PLAN_VERSION = 5
+"""The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
+that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
+reply adds."""
+PLAN_VERSIONS = (
+    PLAN_VERSION,
+    RICHER_PLAN_VERSION,
+    READS_PLAN_VERSION,
+    DEADLINE_PLAN_VERSION,
+    NEWEST_PLAN_VERSION,
+)
+NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,8 @@ class CompensationPlan:
     complete_within: int
     retry: RetryPlan
     fences_late_performs: bool
+    key_lifetime: int | None = None
+    """Until when the effect can be undone, counted from the first request; None for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,7 @@ class StepPlan:
 
     name: str
     agents: tuple[str, ...]
-    """In the order of preference; at least one."""
+    """In the order of preference; at least one, and none for a sleep or a signal."""
     after: tuple[str, ...]
     """The names of the steps that must be done first."""
     complete_within: int
@@ -118,10 +135,20 @@ class StepPlan:
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
     """The result is not shown to operators."""
+    sleeps_for: int | None = None
+    """For how long a sleep lasts; None for any other step, and for one until an instant."""
+    sleeps_until: str | None = None
+    """The expression for the instant at which a sleep ends; None for any other step."""
+    signal: str | None = None
+    """The name of the signal that ends the step; None for any other step."""
+    signal_within: int = 0
+    """How long the step waits for its signal; 0 for any other step."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
     """In an expanded plan, the index of the item, from 0."""
+    added_by: str | None = None
+    """In an expanded plan, the step that added this one at run time; else None."""
 
     @property
     def fans_out(self) -> bool:
@@ -129,9 +156,14 @@ class StepPlan:
         return self.for_each is not None and self.item_of is None
 
     @property
+    def sleeps(self) -> bool:
+        """Whether this is a sleep: it has no agent, and ends by itself."""
+        return self.sleeps_for is not None or self.sleeps_until is not None
+
+    @property
     def agent(self) -> str:
-        """The preferred agent."""
-        return self.agents[0]
+        """The preferred agent; empty for a sleep or a signal."""
+        return self.agents[0] if self.agents else ""
 
     @property
     def attempts(self) -> int | None:
@@ -192,6 +224,14 @@ class Plan:
     """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
     """In an expanded plan, the number of items of each expanded step."""
+    kinds: Mapping[str, StepPlan] = field(default_factory=dict)
+    """The kinds of steps that a step may add, by name."""
+    most_added: int = 0
+    """How many steps may be added to one task."""
+    kinds_after_no_return: frozenset[str] = frozenset()
+    """The kinds that may be added where they do not come before the point of no return."""
+    added: Mapping[str, AddedStep] = field(default_factory=dict)
+    """In an expanded plan, the steps that were added to the task."""
 
     @cached_property
     def hash(self) -> str:
@@ -200,8 +240,14 @@ class Plan:
 
     @cached_property
     def agents(self) -> frozenset[str]:
-        """The names of all agents that its steps may use."""
-        return frozenset(agent for step in self.steps.values() for agent in step.agents)
+        """The names of all agents that its steps, and those that may be added, may use."""
+        steps = chain(self.steps.values(), self.kinds.values())
+        return frozenset(agent for step in steps for agent in step.agents)
+
+    @property
+    def defined_steps(self) -> int:
+        """The number of its steps, with the items of fan-outs and without added steps."""
+        return sum(step.added_by is None for step in self.steps.values())
 
     def before(self, step: str) -> frozenset[str]:
         """Return all direct and indirect predecessors of the step."""
@@ -211,17 +257,43 @@ class Plan:
         """Return the names of the step's items if it is expanded, else its own name."""
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
 
-    def expanded(self, counts: Mapping[str, int]) -> "Plan":
+    def for_task(self, task: Task) -> "Plan":
+        """Return the plan with the items of the task's fan-outs, and with the steps added to it."""
+        return self.expanded(task.fan_outs, task.added)
+
+    def defined(self, name: str) -> StepPlan | None:
+        """Return the step or kind of the definition that a record belongs to, as it is stored.
+
+        None if the plan has none. `pick[3]` belongs to `pick`.
+        """
+        stored, step = self.stored or self, step_of(name)
+        return stored.steps.get(step) or stored.kinds.get(step)
+
+    def with_parts(self, step: str) -> Iterator[str]:
+        """Yield a step of an expanded plan, and all that it has added, directly and indirectly."""
+        yield step
+        adders = {step}
+        for name, one in self.added.items():
+            if one.adder in adders:
+                adders.add(name)
+                yield name
+
+    def expanded(
+        self, counts: Mapping[str, int], added: Mapping[str, AddedStep] = NOTHING_ADDED
+    ) -> "Plan":
         """Return the plan with each fan-out step replaced by its items: `pick[0]` to `pick[n-1]`.
 
         `counts` is a task's `fan_outs`. A step that is not in it, or has 0 items, is not replaced.
-        A step after a replaced step comes after all its items. If this plan is already expanded,
+        A step after a replaced step comes after all its items. `added` are the steps that were
+        added to the task (`roundsman.definition.added_steps`). If this plan is already expanded,
         the plan that it was expanded from is expanded again.
         """
-        if not counts:
-            return self.stored or self
         if self.stored is not None:
-            return self.stored.expanded(counts)
+            return self.stored.expanded(counts, added)
+        if added:
+            return self._expanded_with(counts, added)
+        if not counts:
+            return self
         found = {name: count for name, count in counts.items() if count and name in self.steps}
         if not found:
             return self
@@ -232,6 +304,22 @@ class Plan:
                 self._expansions.clear()
             plan = self._expansions[key] = self._expand(found)
         return plan
+
+    def _expanded_with(self, counts: Mapping[str, int], added: Mapping[str, AddedStep]) -> "Plan":
+        """The plan with added steps. Only the last one is kept: each task has its own."""
+        for plan, of_counts in self._last_with_added:
+            if plan.added is added and of_counts is counts:
+                return plan
+        from roundsman.definition.added_steps import with_added  # late: few tasks need it
+
+        plan = self.expanded(counts)
+        plan = replace(plan, stored=self, added=added, steps=with_added(plan, added))
+        self._last_with_added[:] = [(plan, counts)]
+        return plan
+
+    @cached_property
+    def _last_with_added(self) -> "list[tuple[Plan, Mapping[str, int]]]":
+        return []
 
     @cached_property
     def _expansions(self) -> "dict[tuple[tuple[str, int], ...], Plan]":
@@ -244,7 +332,7 @@ class Plan:
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
-        if self.stored is not None:
+        if self.stored is not None and not self.added:
             return self._before_of_items(self.stored)
         found: dict[str, frozenset[str]] = {}
         order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()
@@ -262,13 +350,15 @@ class Plan:
 
     @cached_property
     def has_conditions(self) -> bool:
-        """Whether a decision may need the order: a step has a `when` or a `for_each`."""
-        return any(step.when or step.for_each for step in self.steps.values())
+        """Whether a decision may need the order: a step has an expression."""
+        steps = chain(self.steps.values(), self.kinds.values())
+        return any(step.when or step.for_each or step.sleeps_until for step in steps)
 
     @cached_property
     def masks(self) -> bool:
         """Whether values of the input or of a result are not shown to operators."""
-        return bool(self.masked) or any(step.result_masked for step in self.steps.values())
+        steps = chain(self.steps.values(), self.kinds.values())
+        return bool(self.masked) or any(step.result_masked for step in steps)
 
 
 def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
@@ -303,6 +393,12 @@ def plan_of(workflow: Workflow) -> Plan:
         document["masked"] = sorted(masked)
     if workflow.deadline is not None:  # a plan without it keeps its hash
         document["deadline"] = milliseconds(workflow.deadline)
+    if workflow.may_add:  # a plan without it keeps its hash
+        document["mayAdd"] = {
+            "kinds": [_step(kind, workflow) for kind in workflow.may_add],
+            "most": workflow.most_added,
+            "afterNoReturn": sorted(kind.name for kind in workflow.may_add_after_no_return),
+        }
     return read_plan(canonical_json(document))
 
 
@@ -314,7 +410,7 @@ def read_plan(text: str) -> Plan:
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
     if version not in PLAN_VERSIONS or isinstance(version, bool):
-        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3 and 4")
+        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3, 4 and 5")
     try:
         return _read(document, text)
     except KeyError as error:
@@ -326,17 +422,50 @@ RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
 that a definition without them keeps its hash."""
 
 
+SIGNAL_FIELD = "signal"
+"""The field of a step that waits for a signal."""
+
+SLEEP_FIELDS = frozenset({"sleepsFor", "sleepsUntil"})
+"""The fields of a sleep: it has one of them."""
+
+WAITING_STEPS = (Sleep, SleepUntil, Signal)
+"""The kinds of steps that have no agent."""
+
+NO_RETRY = RetryPlan(max_attempts=1, first_delay=0, max_delay=0, not_on=())
+"""The retry of a step without an agent, which makes no attempts."""
+
+
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.deadline is not None:
+    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
         return NEWEST_PLAN_VERSION
+    if workflow.deadline is not None:
+        return DEADLINE_PLAN_VERSION
     if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
         return READS_PLAN_VERSION
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
 
+def _waiting(step: Sleep | SleepUntil | Signal, workflow: Workflow) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "name": step.name,
+        "after": list(step.after_names()),
+        "onFailure": _strategy(step.on_failure or workflow.on_failure),
+        "when": step.when,
+    }
+    if isinstance(step, Sleep):
+        return {**found, "sleepsFor": milliseconds(step.for_)}
+    if isinstance(step, SleepUntil):
+        return {**found, "sleepsUntil": step.until}
+    if step.result_masked:
+        found["resultMasked"] = True
+    return {**found, SIGNAL_FIELD: step.signal, "within": milliseconds(step.within)}
+
+
 def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
+    if isinstance(step, WAITING_STEPS):
+        return _waiting(step, workflow)
     found: dict[str, Json] = {
         "name": step.name,
         "agent": step.agent,
@@ -383,11 +512,15 @@ def _retry(retry: Retry) -> Json:
 
 
 def _compensation(compensation: Compensation, step: Step) -> Json:
-    return {
+    found: dict[str, Json] = {
         "completeWithin": milliseconds(compensation.complete_within or step.complete_within),
         "retry": _retry(compensation.retry),
         "fencesLatePerforms": compensation.fences_late_performs,
     }
+    if compensation.key_lifetime is not None:
+        # A plan without it keeps its hash. Older code ignores it, and sends the undo in any case.
+        found["keyLifetime"] = milliseconds(compensation.key_lifetime)
+    return found
 
 
 def _strategy(strategy: Undo | Archive | Wait) -> Json:
@@ -416,7 +549,9 @@ def _as(kind: type[T], value: object) -> T:
 
 def _read(document: dict[str, Json], text: str) -> Plan:
     steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
-    _check_steps(steps)
+    may_add = _as(dict, document.get("mayAdd", {}))
+    kinds = [_read_step(_as(dict, kind)) for kind in _as(list, may_add.get("kinds", []))]
+    _check_steps(steps, kinds)
     point, deadline = document["pointOfNoReturn"], document.get("deadline")
     return Plan(
         workflow=_as(str, document["workflow"]),
@@ -428,24 +563,52 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         point_of_no_return=None if point is None else _as(str, point),
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
         deadline=None if deadline is None else _as(int, deadline),
+        kinds={kind.name: kind for kind in kinds},
+        most_added=_as(int, may_add.get("most", 0)),
+        kinds_after_no_return=frozenset(
+            _as(str, name) for name in _as(list, may_add.get("afterNoReturn", []))
+        ),
         text=text,
     )
 
 
-def _check_steps(steps: list[StepPlan]) -> None:
-    """Check that the steps have unique names and known predecessors.
+def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:
+    """Check that the steps and kinds have unique names, and the steps known predecessors.
 
     A plan is written from a checked definition, so only a stored text that was altered fails here.
     """
     names = {step.name for step in steps}
-    if not steps or len(names) != len(steps):
+    if not steps or len(names.union(kind.name for kind in kinds)) != len(steps) + len(kinds):
         raise ValueError("the plan has no steps, or two steps with the same name")
     unknown = [name for step in steps for name in step.after if name not in names]
     if unknown:
         raise ValueError(f"the plan has a step after {unknown[0]!r}, but no step with that name")
 
 
+def _read_waiting(document: dict[str, Json]) -> StepPlan:
+    sleeps_for, until = document.get("sleepsFor"), document.get("sleepsUntil")
+    when, signal = document["when"], document.get(SIGNAL_FIELD)
+    return StepPlan(
+        name=_as(str, document["name"]),
+        agents=(),
+        after=tuple(_as(str, name) for name in _as(list, document["after"])),
+        complete_within=0,
+        retry=NO_RETRY,
+        compensation=None,
+        on_failure=_read_strategy(document["onFailure"]),
+        when=None if when is None else _as(str, when),
+        result_limit=0 if signal is None else LARGEST_SIGNAL,
+        result_masked=_as(bool, document.get("resultMasked", False)),
+        signal=None if signal is None else _as(str, signal),
+        signal_within=0 if signal is None else _as(int, document["within"]),
+        sleeps_for=None if sleeps_for is None else _as(int, sleeps_for),
+        sleeps_until=None if until is None else _as(str, until),
+    )
+
+
 def _read_step(document: dict[str, Json]) -> StepPlan:
+    if {SIGNAL_FIELD, *SLEEP_FIELDS} & document.keys():
+        return _read_waiting(document)
     compensation, when = document["compensation"], document["when"]
     agents = _as(list, document.get("agents", [document["agent"]]))
     heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
@@ -482,10 +645,12 @@ def _read_retry(value: Json) -> RetryPlan:
 
 def _read_compensation(value: Json) -> CompensationPlan:
     document = _as(dict, value)
+    lifetime = document.get("keyLifetime")
     return CompensationPlan(
         complete_within=_as(int, document["completeWithin"]),
         retry=_read_retry(document["retry"]),
         fences_late_performs=_as(bool, document["fencesLatePerforms"]),
+        key_lifetime=None if lifetime is None else _as(int, lifetime),
     )
 
 

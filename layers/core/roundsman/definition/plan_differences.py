@@ -47,16 +47,25 @@ def _of_workflow(old: Plan, new: Plan) -> Iterator[PlanDifference]:
 
 
 def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
-    for name in old.steps:
-        if name not in new.steps:
+    before, after = {**old.steps, **old.kinds}, {**new.steps, **new.kinds}
+    for name in before:
+        if name not in after:
             yield PlanDifference("removed", name, f"{name} is removed")
-    for name, step in new.steps.items():
-        if name not in old.steps:
-            place = f" after {', '.join(step.after)}" if step.after else " at the beginning"
-            yield PlanDifference("added", name, f"{name} is added{place}, at {step.agent}")
+    for name, step in after.items():
+        if name not in before:
+            yield PlanDifference("added", name, f"{name} is added{_place(new, step)}")
             continue
-        for field, before, after in _changed(step_fields(old.steps[name]), step_fields(step)):
-            yield PlanDifference("changed", name, f"{name}: {field}: {before}, now {after}")
+        for field, was, now in _changed(step_fields(before[name]), step_fields(step)):
+            yield PlanDifference("changed", name, f"{name}: {field}: {was}, now {now}")
+
+
+def _place(plan: Plan, step: StepPlan) -> str:
+    what = "a signal" if step.signal is not None else f"at {step.agent}"
+    what = "a sleep" if step.sleeps else what
+    if step.name in plan.kinds:
+        return f" to the kinds of steps that may be added, {what}"
+    where = f" after {', '.join(step.after)}" if step.after else " at the beginning"
+    return f"{where}, {what}"
 
 
 def _changed(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -72,6 +81,9 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "retain_for": _seconds(plan.retain_for),
         "priority": plan.priority,
         "point_of_no_return": plan.point_of_no_return or "none",
+        "may_add": ", ".join(plan.kinds) or "none",
+        "most_added": str(plan.most_added),
+        "may_add_after_no_return": ", ".join(sorted(plan.kinds_after_no_return)) or "none",
         "masked": ", ".join(plan.masked) or "none",
     }
 
@@ -80,7 +92,11 @@ def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
     heartbeat = step.heartbeat_within
     return {
-        "agents": ", ".join(step.agents),
+        "agents": ", ".join(step.agents) or "none",
+        "sleeps_for": "none" if step.sleeps_for is None else _seconds(step.sleeps_for),
+        "sleeps_until": step.sleeps_until or "none",
+        "signal": step.signal or "none",
+        "signal_within": _seconds(step.signal_within) if step.signal_within else "none",
         "after": ", ".join(step.after) or "none",
         "complete_within": _seconds(step.complete_within),
         "retry": _retry(step.retry),
@@ -114,7 +130,9 @@ def _compensation(compensation: CompensationPlan | None) -> str:
         return "none"
     fences = "fences" if compensation.fences_late_performs else "does not fence"
     within = _seconds(compensation.complete_within)
-    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs"
+    lifetime = compensation.key_lifetime
+    keys = "" if lifetime is None else f", finds keys for {_seconds(lifetime)}"
+    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs{keys}"
 
 
 def _strategy(strategy: StrategyPlan) -> str:

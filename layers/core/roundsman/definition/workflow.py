@@ -27,12 +27,14 @@ from roundsman.model.checks import (
 from roundsman.model.instants import format_duration, milliseconds
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import MOST_AGENTS
+from roundsman.model.task import LABEL, added_name
 
 if TYPE_CHECKING:
     from roundsman.definition.input_types import InputFunction
     from roundsman.definition.plan import Plan
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
+MOST_ADDED = 100  # beside those of the definition, for the same reason
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
 MIN_ATTEMPTS = 3
@@ -40,6 +42,8 @@ MIN_ATTEMPTS = 3
 KEEP_TRYING_FOR = timedelta(minutes=15)
 """The default of `Retry.keep_trying_for`: longer than most outages of a service."""
 COMPENSATION_ATTEMPTS = 8
+LONGEST_SLEEP = timedelta(days=366)
+"""The longest `for_` of a sleep: a longer one is more likely a wrong unit than intended."""
 
 
 _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
@@ -143,6 +147,11 @@ class Compensation:
     """A promise: after the remote service has undone an idempotency key, it refuses every later
     perform with that key forever. Without this promise, an undo waits until no request to perform
     the step can arrive any more."""
+    key_lifetime: timedelta | None = None
+    """How long the remote service finds an effect by its idempotency key, counted from the first
+    request to perform the step. After that, no undo is sent: the service might answer that there is
+    nothing to undo, although the effect stands. The undo has failed then (`KeyExpired`), and a
+    person decides. None: for ever."""
     verify: bool = False
     """After each undo, the step's probe is asked in the same attempt. If it says that the effect
     still stands, or cannot say, the attempt of the undo has failed. The agent must have a probe
@@ -152,6 +161,8 @@ class Compensation:
         check_type("Compensation: verify", self.verify, bool)
         if self.complete_within is not None:
             check_attempt_time("Compensation: complete_within", self.complete_within)
+        if self.key_lifetime is not None:
+            check_duration("Compensation: key_lifetime", self.key_lifetime)
         check_type("Compensation: retry", self.retry, Retry)
 
 
@@ -201,22 +212,21 @@ class Step:
     correction of any other field does not affect the step."""
     result_masked: bool = False
     """The result is not shown to operators, and neither are its values in messages."""
+    input: type[object] | None = field(default=None, repr=False)
+    """Of a kind of steps that may be added: the TypedDict or dataclass of what such a step is added
+    with. None: any JSON."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
-        check_name(where, self.name)
+        self._check_every_kind(where)
         self._check_agents(where)
         check_attempt_time(f"{where}: complete_within", self.complete_within)
         self._check_heartbeat(where)
         self._check_fan_out(where)
-        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
         check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
             check_type(f"{where}: compensation", self.compensation, Compensation)
-        if self.on_failure is not None:
-            _check_strategy(where, self.on_failure)
-        if self.when is not None:
-            compile_condition(f"{where}: when", self.when)
+            self._check_key_lifetime(where, self.compensation)
         if self.reads is not None:
             check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
         check_type(f"{where}: result_masked", self.result_masked, bool)
@@ -225,6 +235,15 @@ class Step:
             raise DefinitionError(
                 f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
             )
+
+    def _check_every_kind(self, where: str) -> None:
+        """Check what every kind of step has."""
+        check_name(where, self.name)
+        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
+        if self.on_failure is not None:
+            _check_strategy(where, self.on_failure)
+        if self.when is not None:
+            compile_condition(f"{where}: when", self.when)
 
     def _check_agents(self, where: str) -> None:
         check_tuple(f"{where}: agents", self.agents, (str,), 'names, such as ("payment", "backup")')
@@ -246,6 +265,14 @@ class Step:
             raise DefinitionError(
                 f"{where}: next_agent_on needs several agents, and a compensation: what may have "
                 "happened at one agent is undone before the next may act"
+            )
+
+    def _check_key_lifetime(self, where: str, compensation: Compensation) -> None:
+        needed = self.complete_within + (compensation.complete_within or self.complete_within)
+        if compensation.key_lifetime is not None and compensation.key_lifetime <= needed:
+            raise DefinitionError(
+                f"{where}: key_lifetime is over before one attempt to perform and one to undo the "
+                "step; raise it, or lower complete_within"
             )
 
     def _check_heartbeat(self, where: str) -> None:
@@ -278,6 +305,23 @@ class Step:
                 f"{where}: tolerate needs for_each; it limits how many of its items may fail"
             )
 
+    def named(
+        self,
+        label: str,
+        *,
+        input: object = None,
+        after: "Sequence[NamedStep | Step | str]" = (),
+    ) -> "NamedStep":
+        """Return a step of this kind, for `Done(then=...)`.
+
+        `label` is its name within the kind: 1 to 40 characters of A-Z, a-z, 0-9, `.`, `_` and `-`,
+        beginning with a letter. It is shown in logs and is a part of idempotency keys, so it must
+        contain nothing secret. `input` is what its requests have as `step_input`. `after` are the
+        steps that must be done first, besides the one that adds it; a text is the whole name of a
+        step, such as `book_leg[leg-2]`. Raises TypeError or ValueError for a wrong argument.
+        """
+        return NamedStep(self, label, input, tuple(after))
+
     def agent_names(self) -> tuple[str, ...]:
         """Return the names of the agents that can perform the step, in the order of preference."""
         return self.agents or (self.agent,)
@@ -290,6 +334,133 @@ class Step:
     def after_names(self) -> tuple[str, ...]:
         """Return the names of the steps in `after`."""
         return tuple(step if isinstance(step, str) else step.name for step in self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStep:
+    """A step that is to be added at run time; `Step.named` makes it."""
+
+    kind: Step
+    label: str
+    input: object = field(default=None, repr=False)
+    after: "tuple[NamedStep | Step | str, ...]" = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.label, str):
+            raise TypeError(f"the name of an added step must be a text, not {self.label!r}")
+        if not LABEL.fullmatch(self.label):
+            raise ValueError(
+                f"the name of an added step must be 1 to 40 characters of A-Z, a-z, 0-9, '.', '_' "
+                f"and '-', beginning with a letter, not {self.label!r}"
+            )
+        if not all(isinstance(one, NamedStep | Step | str) for one in self.after):
+            raise TypeError(f"after of {self.name} must have steps or their names")
+        if self.input is not None and not self.kind.agent_names():
+            raise TypeError(f"{self.name} has no agent, which would get the input: remove it")
+
+    @property
+    def name(self) -> str:
+        """The name of its record: `book_leg[leg-3]`."""
+        return added_name(self.kind.name, self.label)
+
+    def after_names(self) -> tuple[str, ...]:
+        """Return the names of the steps in `after`."""
+        return tuple(one if isinstance(one, str) else one.name for one in self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StepWithoutAgent(Step):
+    """A step that only waits. It has no attempts and nothing to undo."""
+
+    complete_within: timedelta = field(init=False, default=timedelta(0), repr=False)
+    agent: str = field(init=False, default="", repr=False)
+    agents: tuple[str, ...] = field(init=False, default=(), repr=False)
+    retry: Retry = field(init=False, default=Retry(), repr=False)
+    compensation: Compensation | None = field(init=False, default=None, repr=False)
+    result_limit: int = field(init=False, default=DEFAULT_RESULT_LIMIT, repr=False)
+    heartbeat_within: timedelta | None = field(init=False, default=None, repr=False)
+    for_each: str | None = field(init=False, default=None, repr=False)
+    tolerate: float = field(init=False, default=0, repr=False)
+    next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
+    reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
+    result_masked: bool = field(init=False, default=False, repr=False)
+    input: type[object] | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_every_kind(f"step {self.name!r}")
+
+    def agent_names(self) -> tuple[str, ...]:
+        """Return no name: no agent performs the step."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sleep(_StepWithoutAgent):
+    """A step that waits for a time, counted from when the steps before it are done.
+
+    Raises DefinitionError if the step can never run.
+    """
+
+    for_: timedelta
+    """How long the sleep lasts; at most 366 days."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_duration(f"step {self.name!r}: for_", self.for_)
+        if self.for_ > LONGEST_SLEEP:
+            raise DefinitionError(
+                f"step {self.name!r}: for_ is {self.for_.days} days; at most {LONGEST_SLEEP.days}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SleepUntil(_StepWithoutAgent):
+    """A step that waits until an instant that the order, or the result of a step, gives.
+
+    An instant that is past ends the step at once. One that is missing or is no ISO 8601 text with
+    an offset from UTC, or at which the task would be over, fails the step. Raises DefinitionError
+    if the step can never run.
+    """
+
+    until: str = field(kw_only=False)
+    """A JMESPath expression over `{"input": order, "results": results}` for the instant, such as
+    `input.departure`. It is evaluated once, when the steps before this one are done."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        compile_condition(f"step {self.name!r}: until", self.until)
+
+    def expressions(self) -> tuple[tuple[str, str], ...]:
+        """Return the name and the text of each expression that the step has."""
+        return (*super().expressions(), ("until", self.until))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal(_StepWithoutAgent):
+    """A step that waits for a signal: what an application sends to the order by `Client.signal`.
+
+    A signal that came before the step began ends it at once. Its data is the result of the step. If
+    none comes in time, the step fails. Raises DefinitionError if the step can never run.
+    """
+
+    signal: str = field(kw_only=False)
+    """The name of the signal: 1 to 40 characters of a-z, 0-9 and _, beginning with a letter. If
+    several steps wait for signals of one name, each signal ends one of them."""
+    within: timedelta
+    """How long the step waits, counted from when the steps before it are done."""
+    name: str = ""
+    """The name of the step; empty for that of the signal."""
+    result_masked: bool = False
+    """The data of the signal is not shown to operators, and neither are its values in messages."""
+
+    def __post_init__(self) -> None:
+        if self.name == "":  # the dataclass is frozen
+            object.__setattr__(self, "name", self.signal)
+        super().__post_init__()
+        where = f"step {self.name!r}"
+        check_name(f"{where}: signal", self.signal)
+        check_duration(f"{where}: within", self.within)
+        check_type(f"{where}: result_masked", self.result_masked, bool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,6 +487,14 @@ class Workflow:
     input: "type[object] | InputFunction | None" = field(default=None, repr=False)
     """What an order must be: a TypedDict, a dataclass, or a function that returns the valid input
     or raises InvalidInput (see `roundsman.definition.input_types`). None: any JSON object."""
+    may_add: tuple[Step, ...] = ()
+    """The kinds of steps that a step may add while the task runs, by `Done(then=...)`. A kind is
+    not one of `steps`, and has no `after`, `when` or `for_each` of its own."""
+    most_added: int = MOST_ADDED
+    """How many steps may be added to one task; at most 100."""
+    may_add_after_no_return: tuple[Step, ...] = ()
+    """The kinds of `may_add` that may also be added where they do not come before the point of no
+    return, so that they may run after it."""
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy is.
     None: the workflow has no such point."""
@@ -341,10 +520,12 @@ class Workflow:
         _check_strategy(where, self.on_failure)
         check_type(f"{where}: priority", self.priority, Priority)
         self._check_steps(where)
+        self._check_kinds(where)
         self._check_order(where)
         point = self.point_of_no_return
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
+        self._check_kinds_after_no_return(where)
         check_tuple(f"{where}: masked", self.masked, (str,), 'paths, such as ("card.number",)')
         for path in self.masked:
             if not _MASKED_PATH.fullmatch(path):
@@ -354,6 +535,11 @@ class Workflow:
                 )
         if self.input is not None:
             self._check_input(where)
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps and the kinds of steps that may be added."""
+        return (*self.steps, *self.may_add)
 
     @cached_property
     def plan(self) -> "Plan":
@@ -392,7 +578,7 @@ class Workflow:
         kind = stored_type(self.input)
         if kind is None:
             return
-        for step in self.steps:
+        for step in self.all_steps:
             for name in step.reads or ():
                 if name not in field_names(kind):
                     raise DefinitionError(
@@ -407,6 +593,8 @@ class Workflow:
                     raise DefinitionError(f"{place} {error}") from error
                 if what == "for_each" and found.is_list() is False:
                     raise DefinitionError(f"{place} gives one value; it must give a list")
+                if what == "until" and found.is_text() is False:
+                    raise DefinitionError(f"{place} gives no text; it must give an instant")
 
     def _check_steps(self, where: str) -> None:
         if isinstance(self.steps, list):  # the dataclass is frozen
@@ -418,8 +606,9 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: {len(self.steps)} steps; at most {MOST_STEPS} fit in one task"
             )
-        names = [step.name for step in self.steps]
-        for step in self.steps:
+        check_tuple(f"{where}: may_add", self.may_add, (Step,), "steps, such as (book_leg,)")
+        names = [step.name for step in self.all_steps]
+        for step in self.all_steps:
             if names.count(step.name) > 1:
                 raise DefinitionError(f"{where}: two steps are named {step.name!r}; rename one")
             if step.complete_within > self.complete_within:
@@ -435,6 +624,73 @@ class Workflow:
                 )
             self._check_retry(where, step)
             self._check_wait(where, step)
+            if isinstance(step, Signal):
+                self._check_signal(where, step)
+
+    def _check_signal(self, where: str, step: Signal) -> None:
+        """Check that the step fails before the whole task does if no signal comes."""
+        limits = (("complete_within", self.complete_within), ("deadline", self.deadline))
+        for limit, given in limits:
+            if given is not None and step.within >= given:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} waits {_words(step.within)} for its signal, but "
+                    f"the whole workflow may take {_words(given)}; lower within, or raise the "
+                    f"workflow's {limit}"
+                )
+
+    def _check_kinds(self, where: str) -> None:
+        """Check that each kind of added steps can run wherever a step adds it."""
+        for kind in self.may_add:
+            names = ("after", "when", "for_each")
+            given = [name for name in names if getattr(kind, name) not in (None, ())]
+            if given:
+                raise DefinitionError(
+                    f"{where}: {kind.name!r} in may_add has {given[0]}; the step that adds it "
+                    "decides that: remove it, and give named(..., after=...) what it comes after"
+                )
+            if kind.input is not None:
+                self._check_kind_input(f"{where}: input of {kind.name!r} in may_add", kind.input)
+            for what, expression in kind.expressions():
+                if read := sorted(steps_read(expression)):
+                    raise DefinitionError(
+                        f"{where}: {what} of {kind.name!r} in may_add reads the result of "
+                        f"{read[0]!r}, which may come later where it is added; it can read only "
+                        "the input of the order"
+                    )
+        for step in self.steps:
+            if step.input is not None:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} has an input, which only kinds in may_add have; "
+                    "a step of the workflow gets the input of the order"
+                )
+        check_count(f"{where}: most_added", self.most_added)
+        if self.most_added > MOST_ADDED:
+            raise DefinitionError(
+                f"{where}: most_added is {self.most_added}; at most {MOST_ADDED} steps can be "
+                "added to one task"
+            )
+
+    def _check_kind_input(self, where: str, kind: type[object]) -> None:
+        # Only an application with typed input loads the module.
+        from roundsman.definition.input_types import field_names, is_input_type
+
+        if not is_input_type(kind):
+            raise DefinitionError(f"{where} must be a TypedDict or a dataclass, not {kind!r}")
+        try:
+            field_names(kind)
+        except DefinitionError as error:
+            raise DefinitionError(f"{where}: {error}") from error
+
+    def _check_kinds_after_no_return(self, where: str) -> None:
+        kinds = self.may_add_after_no_return
+        check_tuple(f"{where}: may_add_after_no_return", kinds, (Step,), "steps, such as (notify,)")
+        for kind in kinds:
+            if kind not in self.may_add:
+                raise DefinitionError(
+                    f"{where}: {kind.name!r} in may_add_after_no_return is not in may_add; add it"
+                )
+        if kinds and self.point_of_no_return is None:
+            raise DefinitionError(f"{where}: may_add_after_no_return needs a point_of_no_return")
 
     def _check_wait(self, where: str, step: Step) -> None:
         """Check that the workflow leaves the time for all waits before additional attempts."""
@@ -470,6 +726,30 @@ class Workflow:
                 "or raise the workflow's complete_within"
             )
 
+    def _check_sleeps(self, where: str) -> None:
+        """Check that the workflow leaves the time for the sleeps that follow one another.
+
+        A sleep with a condition may be skipped, so it is not counted. How many sleeps are added is
+        not known, so each kind of them is counted alone.
+        """
+        slept: dict[str, timedelta] = {}
+        listed = {step.name: step for step in self.all_steps}
+        order = TopologicalSorter({name: step.after_names() for name, step in listed.items()})
+        given, limit = self.complete_within, "complete_within"
+        if self.deadline is not None and self.deadline < given:
+            given, limit = self.deadline, "deadline"
+        for name in order.static_order():
+            step = listed[name]
+            before = max((slept[one] for one in step.after_names()), default=timedelta(0))
+            sleeps = step.for_ if isinstance(step, Sleep) and step.when is None else timedelta(0)
+            slept[name] = before + sleeps
+            if slept[name] >= given:
+                raise DefinitionError(
+                    f"{where}: step {name!r} ends after sleeps of {_words(slept[name])}, but the "
+                    f"whole workflow may take {_words(given)}; shorten the sleeps or raise the "
+                    f"workflow's {limit}"
+                )
+
     def _check_order(self, where: str) -> None:
         listed = {step.name: step for step in self.steps}
         for step in self.steps:
@@ -492,6 +772,7 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
+        self._check_sleeps(where)
         for step in self.steps:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"

@@ -72,7 +72,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         context.decision.note(f"{step.name}: returned by its agent and not attempted again")
         return
-    if effect is Effect.NONE and _another_agent_available(context, step, record):
+    if effect is Effect.NONE and another_agent_available(context, step, record):
         context.decision.requeue(
             step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
@@ -150,18 +150,23 @@ def _park_until(
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
     reason = f"{what}: held: {why}; checked again at {second(at)}, no attempt counted"
-    if decision.steps[step.name].effect is not Effect.NONE and _another_agent_available(
+    if decision.steps[step.name].effect is not Effect.NONE and another_agent_available(
         context, step, record
     ):
         here = agent_now(step, record)
-        reason += f"; it may have had an effect, so it stays at {here} until that is known"
+        reason += stays_at(here)
     if record.held_since is None and not (record.error and record.error.type == HELD):
         decision.record("held", step.name, record.failure_count + 1, reason)
     decision.note(reason)
 
 
-def _another_agent_available(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
+def another_agent_available(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
     """Whether an agent that the step was never at takes work; False for an undo."""
     if len(step.agents) == 1 or record.operation == UNDO:
         return False
     return any(not context.is_held(agent) for agent in untried(step, record))
+
+
+def stays_at(agent: str) -> str:
+    """Why a step does not go on at another agent that takes work, as the end of a sentence."""
+    return f"; it may have had an effect, so it stays at {agent} until that is known"

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
-from roundsman.engine.agent_holds import can_resume, park
-from roundsman.engine.compensation import begin_undo
+from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
+from roundsman.engine.compensation import begin_undo, key_ends_at
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
 from roundsman.engine.on_failure import give_up
@@ -27,7 +27,7 @@ from roundsman.engine.routing import (
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import MINUTE, format_duration, second
+from roundsman.model.instants import DAY, MINUTE, format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
@@ -55,7 +55,13 @@ UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 """How long, in ms, a step is retried at least after its first unexpected error. A person gets the
 alert, finds the defect and deploys the repair in that time."""
 
+LONGEST_RETRY_AFTER = 365 * DAY
+"""The longest wait, in ms, that a reply may ask for, as an agent itself bounds it. The wait of an
+undo has no other bound, and an instant after the year 9999 has no text."""
+
 OVERDUE = "Overdue"
+KEY_EXPIRED = "KeyExpired"
+"""The error type of an undo that is not sent, because the `key_lifetime` of its step is over."""
 
 MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
@@ -64,6 +70,8 @@ attempts. After that, an agent that dies at each attempt is detected."""
 
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
+
+    An undo that would end after the lifetime of the step's key fails instead.
 
     The attempt waits until now, plus the agent's backlog, plus the time limit of the operation. A
     perform may not act after the task's complete-by; an undo may.
@@ -77,6 +85,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     behind = lag(context, agent)
     read_at = context.now + behind
     until = read_at + time_of(step, operation) + record.granted
+    if operation == UNDO and record.key_until is not None and until > record.key_until:
+        _key_has_expired(context, step, record.key_until)
+        return
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
         ends_by = min(until + patience, context.decision.task.perform_by)
@@ -88,6 +99,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     # The first request under a key: no earlier one had another input.
     unused = record.started_at is None and not record.tried
     newest = len(context.decision.task.corrections)
+    key_until = None if agent != agent_now(step, record) else record.key_until
+    if key_until is None and operation == PERFORM:
+        key_until = key_ends_at(step, context.now)
     attempt = record.failure_count + 1
     context.decision.move(
         step.name,
@@ -103,11 +117,24 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         tried=tried_after_claim(step, record, agent),
         effect=None,
         corrections=newest if unused else record.corrections,
+        key_until=key_until,
     )
     context.decision.action(SendRequest(step.name))
     _record_reroute(context, step, record, agent)
     numbered = _attempt(attempt, step.attempts_of(operation))
     context.decision.note(f"{_what(step, operation)}: {numbered} claimed")
+
+
+def _key_has_expired(context: DecisionContext, step: StepPlan, key_until: int) -> None:
+    """The undo has failed without a request: the service might find nothing, and say that it is
+    undone."""
+    error = StepError(
+        KEY_EXPIRED,
+        f"its service finds the effect by its key only until {second(key_until)}; look there, undo "
+        "it by hand, and resolve the step",
+    )
+    why = f"{_what(step, UNDO)}: not sent: {error.message}"
+    give_up(context, step, StepEvent.REFUSED, error, why)
 
 
 def _record_reroute(
@@ -120,7 +147,12 @@ def _record_reroute(
     here = agent_now(step, before)
     if agent == here:
         return
-    why = "is on hold" if context.is_held(here) else "has a backlog"
+    if context.is_held(here):
+        why = "is on hold"
+    elif before.failure_count:
+        why = "has failed without an effect"
+    else:
+        why = "has a backlog"
     reason = f"{step.name}: goes to {agent}, because {here} {why}"
     if before.started_at is None:
         context.decision.note(reason)
@@ -153,7 +185,7 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     effect = reply.effect if operation == PERFORM else None
     if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
         why = f"{what}: failed for good: {message}"
-        if error.type in step.next_agent_on and _begin_at_next_agent(context, step, error, why):
+        if error.type in step.next_agent_on and begin_at_next_agent(context, step, error, why):
             return
         give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
@@ -164,13 +196,12 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
         tried += " (an unexpected error)"
     patience = _patience_after(context, step, error)
     if _is_last(context, step, count, patience):
-        stands = Effect.STANDS if effect is Effect.STANDS else None
-        _exhausted(context, step, error, tried, patience, stands)
+        _exhausted(context, step, error, tried, patience, effect)
         return
-    wait = reply.retry_after
+    wait = reply.retry_after and min(reply.retry_after, LONGEST_RETRY_AFTER)
     if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
         wait = max(wait or 0, retry_delay(retry, count, context.jitter))
-    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience)
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience, effect=effect)
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
@@ -405,7 +436,7 @@ def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
     return next_agent(context, step) if performs and step.compensation else None
 
 
-def _begin_at_next_agent(
+def begin_at_next_agent(
     context: DecisionContext, step: StepPlan, error: StepError, tried: str
 ) -> bool:
     """Undo the step to begin it at its next agent. Returns False if there is none."""
@@ -438,7 +469,7 @@ def _exhausted(
     In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     `effect` is what is proven of the step's effect.
     """
-    if _begin_at_next_agent(context, step, error, tried):
+    if begin_at_next_agent(context, step, error, tried):
         return
     record = context.decision.step(step.name)
     count = record.failure_count + 1
@@ -446,7 +477,9 @@ def _exhausted(
     performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
     waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
     if performs and isinstance(wait, WaitPlan) and waits < wait.times:
-        again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error, patience)
+        again = _try_again_after(
+            context, wait.delay, step, StepEvent.WAITS_ON, error, patience, effect=effect
+        )
         context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
     give_up(context, step, StepEvent.EXHAUSTED, error, tried, effect=effect)
@@ -460,12 +493,15 @@ def _try_again_after(
     error: StepError,
     patience: _Patience,
     uncounted_timeouts: int = 0,
+    *,
+    effect: Effect | None = None,
 ) -> str:
     """Make the step wait for `wait` ms, and return the time of the retry in words.
 
-    A perform does not wait beyond the task's complete-by.
+    A perform does not wait beyond the task's complete-by. `effect` is what the reply proves.
     """
     record = context.decision.step(step.name)
+    nothing_happened = effect is Effect.NONE
     at = context.now + wait
     if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
@@ -476,7 +512,8 @@ def _try_again_after(
         acts_until=context.decision.acts_until(step.name),
         failure_count=record.failure_count + 1,
         error=error,
-        outcome_unknown=_unknown_after(record),
+        outcome_unknown=record.outcome_unknown if nothing_happened else _unknown_after(record),
+        effect=Effect.NONE if nothing_happened else record.effect,
         uncounted_timeouts=uncounted_timeouts,
         retry_until=patience.until,
         unexpected_since=patience.unexpected_since,
@@ -485,13 +522,21 @@ def _try_again_after(
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
+    elsewhere = ""
+    if another_agent_available(context, step, record):
+        here = agent_now(step, record)
+        elsewhere = (
+            f"; it had no effect at {here}, so it may go on at another agent"
+            if nothing_happened
+            else stays_at(here)
+        )
     retried = f"retried at {second(at)}"
     if patience.until is None or patience.until <= at:
-        return retried
+        return retried + elsewhere
     until = patience.until
     if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
-    return f"{retried}, and until {second(until)} at least"
+    return f"{retried}, and until {second(until)} at least{elsewhere}"
 
 
 def _unknown_after(record: StepRecord) -> bool:

@@ -118,7 +118,7 @@ def judged(
         return NotFor(str(refused))
     to_undo = after.ending is not None and after.ending.undo
     if after.plan != task.plan and next_plan is not None:
-        plan = next_plan.expanded(after.fan_outs)
+        plan = next_plan.for_task(after)
     ending = after.ending is not None
     following = {
         name: record for name, record in after.steps.items() if record.may_begin(ending=ending)

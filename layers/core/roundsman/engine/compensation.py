@@ -13,6 +13,7 @@ from dataclasses import replace
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo, may_have_been_performed
+from roundsman.engine.history import polled_words
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
@@ -59,7 +60,7 @@ def end_waits(context: DecisionContext) -> None:
 
 
 def begin_undos(context: DecisionContext) -> None:
-    """Begin each undo whose successors are finished, if the task ends in undo."""
+    """Begin each undo whose successors are finished, if the task, or a part of it, is undone."""
     ending = context.decision.ending
     if ending is None or not ending.undo:
         return
@@ -70,6 +71,7 @@ def begin_undos(context: DecisionContext) -> None:
         record = context.decision.step(step.name)
         if (
             step.compensation is not None
+            and ending.undoes(step.name)
             and record.process_state in TO_UNDO
             and record.started_at is not None
             and _successors_finished(context, step)
@@ -119,6 +121,9 @@ def begin_undo(
     step goes on.
     """
     record = context.decision.step(step.name)
+    key_until = record.key_until
+    if key_until is None and record.started_at is not None:  # begun under a plan without lifetime
+        key_until = key_ends_at(step, record.started_at)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
     claim_by = context.decision.start_by(not_before or context.now)
@@ -136,15 +141,24 @@ def begin_undo(
         granted=0,
         after_undo=after_undo,
         uncounted_timeouts=0,
+        key_until=key_until,
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
     reason = f"{step.name}: its undo begins"
     if not_before is not None:
         reason += f" at {second(not_before)}, when no request can act"
+    if polled := polled_words(record, context.now):
+        reason += f"; {polled}"
     if then:
         reason += f"; {then}"
     context.decision.record("undo", step.name, None, reason)
+
+
+def key_ends_at(step: StepPlan, at: int) -> int | None:
+    """Until when the service finds an effect of the first request under a key, claimed at `at`."""
+    lifetime = None if step.compensation is None else step.compensation.key_lifetime
+    return None if lifetime is None else at + lifetime
 
 
 def undone(
@@ -201,6 +215,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
+        key_until=None,
         started_at=None,
         outcome_unknown=False,
         after_undo=None,
@@ -246,6 +261,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
         failure_count=0,
+        key_until=None,  # it was left with a proof that nothing happened there, or undone
         outcome_unknown=True,
         error=None,
         uncounted_timeouts=0,

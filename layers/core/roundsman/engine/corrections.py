@@ -30,7 +30,8 @@ from roundsman.model.corrections import (
 from roundsman.model.events import Resubmit
 from roundsman.model.json import Json, levels, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.situations import Asleep
+from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord
 
 CORRECTIONS_LIMIT = 32 * 1024
@@ -86,7 +87,7 @@ def _used_by(context: DecisionContext, changes: Correction) -> Mapping[tuple[str
     A finished step has used its whole input, or the fields in its `reads`. A condition or a list of
     items has used the fields that it names, once it was evaluated.
     """
-    steps = _as_defined(context).steps
+    steps = {**_as_defined(context).steps, **_added(context)}
     paths = {name: list(_paths_used(context, step)) for name, step in steps.items()}
     found: dict[tuple[str, ...], Correction] = {}
     for change in changes:
@@ -145,9 +146,20 @@ def _as_defined(context: DecisionContext) -> Plan:
     return context.plan.stored or context.plan
 
 
+def _added(context: DecisionContext) -> Mapping[str, StepPlan]:
+    """The added steps; the input of the order is in their requests, too."""
+    steps = context.plan.steps.items()
+    return {name: step for name, step in steps if step.added_by is not None}
+
+
 def _paths_of_requests(step: StepPlan) -> Iterator[tuple[str, ...]]:
-    """The paths below the input that the step's requests contain; `()` is all of it."""
-    if step.reads is None:
+    """The paths below the input that the step's requests contain; `()` is all of it.
+
+    Of a sleep, those that its instant is read from; of a step that waits for a signal, none.
+    """
+    if not step.agents:
+        yield from _paths_read(step.sleeps_until)
+    elif step.reads is None:
         yield ()
     else:
         yield from ((name,) for name in step.reads)
@@ -167,15 +179,16 @@ def _paths_used(context: DecisionContext, step: StepPlan) -> Iterator[tuple[str,
 
 
 def _is_finished(record: StepRecord) -> bool:
-    """Whether the step is done, or an item that was left out may have had its effect."""
+    """Whether the step is done or asleep, or an item that was left out may have had its effect."""
     if record.process_state is ProcessState.SKIPPED:
         return may_have_taken_effect(record)
-    return record.process_state is ProcessState.PROCESSED
+    asleep = isinstance(record.situation, Asleep)
+    return asleep or record.process_state is ProcessState.PROCESSED
 
 
 def _was_evaluated(record: StepRecord) -> bool:
     """Whether the step's condition was evaluated, and is not evaluated again."""
-    return record.admitted or record.process_state is ProcessState.SKIPPED
+    return record.admitted or record.process_state in DONE
 
 
 def _paths_read(expression: str | None) -> list[tuple[str, ...]]:

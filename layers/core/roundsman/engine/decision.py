@@ -37,6 +37,7 @@ from roundsman.model.events import (
     HistoryRow,
     Inspect,
     Replied,
+    Signalled,
     Start,
 )
 from roundsman.model.failure import failure_of, shortened
@@ -58,6 +59,7 @@ from roundsman.model.situations import (
     Ready,
     Situation,
     UnderWay,
+    WithoutAgent,
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
@@ -85,6 +87,15 @@ STATUSES = {
 }
 """The status that an application is sent for each end state."""
 
+PARTLY_UNDONE = "partly_undone"
+"""The status of a task that is Completed again, after a part of it was taken back."""
+
+
+def end_status(task: Task) -> str:
+    """The status that an application is sent for the end of the task, which has ended."""
+    partly = task.state is TaskState.COMPLETED and task.ending is not None
+    return PARTLY_UNDONE if partly else STATUSES[task.state]
+
 
 class StepChanges(TypedDict, total=False):
     """What outlives a situation and may change with it; the operation follows from the table."""
@@ -93,11 +104,15 @@ class StepChanges(TypedDict, total=False):
     tried: tuple[str, ...]
     corrections: int
     reminders: int
+    polls: int
+    polled_since: int | None
+    poll_until: int | None
     started_at: int | None
     acts_until: int | None
     effect: Effect | None
     outcome_unknown: bool
     wait_ended_at: int | None
+    key_until: int | None
     failure_count: int
     retry_until: int | None
     unexpected_since: int | None
@@ -107,6 +122,7 @@ class StepChanges(TypedDict, total=False):
     granted: int
     finished_at: int | None
     result: Json
+    signal: str | None
     error: StepError | None
     after_undo: AfterUndo | None
 
@@ -116,6 +132,9 @@ WAIT_ENDED = "WaitEnded"
 
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
+
+NOT_POLLED: StepChanges = {"polls": 0, "polled_since": None, "poll_until": None}
+"""The changes with which the polling of a step ends."""
 
 NOT_COUNTED = frozenset(
     {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
@@ -138,6 +157,8 @@ class DecisionBuilder:
         """The version of the record that the decision stores."""
         self.steps = dict(task.steps)
         self.ending = task.ending
+        self.inputs: dict[str, Json] = {}
+        """The inputs of the steps that the decision adds."""
         self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
@@ -146,6 +167,11 @@ class DecisionBuilder:
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
         return self.steps.get(name) or self.task.untouched(name)
+
+    @property
+    def part(self) -> tuple[str, ...]:
+        """The steps that were taken back from the completed task; empty for any other."""
+        return () if self.ending is None else self.ending.part
 
     def waits_for_its_time(self) -> bool:
         """Whether the task is Scheduled and its start time is still ahead.
@@ -171,9 +197,10 @@ class DecisionBuilder:
     ) -> None:
         """Apply the event to the step: it gets the situation `to`, and these other values.
 
-        Beside these, the counts change as the table says; `retry_until` moves by the time that does
-        not count; the time that a person added to an attempt is `granted` to the next; an answer
-        ends what was known of an ended wait; and an item that is left out keeps its error.
+        Beside these, the counts change as the table says; `retry_until` and `poll_until` move by
+        the time that does not count; the time that a person added to an attempt is `granted` to the
+        next; an answer ends what was known of an ended wait; and an item that is left out keeps its
+        error.
 
         Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
         event changes nothing.
@@ -192,6 +219,11 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
+        if transition.counts is CountsInARow.BEGIN_ANEW or isinstance(to, Ended):
+            changes = {**NOT_POLLED, **changes}
+        elif record.poll_until is not None:
+            excused = self._excused_time(record, event)
+            changes.setdefault("poll_until", record.poll_until + excused)
         if transition.state in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
         before = record.situation
@@ -265,7 +297,7 @@ class DecisionBuilder:
 
     def _ends_at(self, name: str, record: StepRecord) -> int | None:
         """When the request of the record's last claim loses its right to act (epoch ms)."""
-        plan, until = self._plan and self._plan.expanded(self.task.fan_outs), record.last_until
+        plan, until = self._plan and self._plan.for_task(self.task), record.last_until
         if until is None or plan is None or name not in plan.steps:
             return until
         return ends_at(plan.steps[name], record, until, self.task.perform_by)
@@ -279,13 +311,22 @@ class DecisionBuilder:
         """Whether the event is a command that was already executed."""
         if isinstance(event, Start | Replied | Inspect):
             return False
+        if isinstance(event, Signalled) and self._came_before(event.asked.command_id):
+            return True
         return event.asked.command_id in self.task.command_ids
+
+    def _came_before(self, signal: str) -> bool:
+        """Whether a signal with this id is unread, or has ended a step."""
+        unread = any(one.id == signal for one in self.task.signals)
+        return unread or any(record.signal == signal for record in self.steps.values())
 
     def new_round(self, name: str) -> None:
         """Begin a new round of the step: its next effects have new idempotency keys."""
         record = self.steps[name]
         newest = len(self.task.corrections)
-        self.steps[name] = replace(record, round=record.round + 1, corrections=newest, reminders=0)
+        self.steps[name] = replace(
+            record, round=record.round + 1, corrections=newest, reminders=0, key_until=None
+        )
 
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""
@@ -447,7 +488,11 @@ class DecisionBuilder:
         owed = (*self.task.owed, *self._newly_owed(task))[-MOST_OWED:]
         task = replace(task, owed=owed)
         return Decision(
-            with_due_entry(task, self.now), tuple(self._actions), reason, tuple(self._history)
+            with_due_entry(task, self.now),
+            tuple(self._actions),
+            reason,
+            tuple(self._history),
+            self.inputs,
         )
 
     def _fitting_steps(self) -> dict[str, StepRecord]:
@@ -533,8 +578,9 @@ class DecisionBuilder:
             return True
         if plan and any(self.goes_on_after_undo(record) for record in self._undoing()):
             return True
-        undo = self.ending is not None and self.ending.undo
-        return undo and plan is not None and bool(left_to_undo(plan, self.steps))
+        if plan is None or self.ending is None:
+            return False
+        return any(map(self.ending.undoes, left_to_undo(plan, self.steps)))
 
     def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
         """The end state of the task.
@@ -550,18 +596,19 @@ class DecisionBuilder:
         return ending.how
 
     def _add_uncompensated_to_reason(self, plan: Plan | None, state: TaskState) -> None:
-        """Add to an undone task's reason the steps whose effects may stand."""
-        if plan is None or self.ending is None or not self.ending.undo:
+        """Add to the reason of an undone task, or part, the steps whose effects may stand."""
+        ending = self.ending
+        if plan is None or ending is None or not ending.undo:
             return
-        if state not in (TaskState.UNDONE, TaskState.CANCELLED) or state is self.before.state:
+        if state is TaskState.ARCHIVED or state not in END_STATES or state is self.before.state:
             return
-        why = self.ending.why
-        if stays := without_compensation(plan, self.steps):
+        why = ending.why
+        if stays := [*filter(ending.undoes, without_compensation(plan, self.steps))]:
             why = f"{why}; without compensation: {', '.join(stays)}"
         if unknown := with_unknown_items(plan, self.steps):
             why = f"{why}; not undone, since their items before the restore are not known: "
             why += ", ".join(unknown)
-        self.ending = replace(self.ending, why=why)
+        self.ending = replace(ending, why=why)
 
     def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.
@@ -585,8 +632,8 @@ class DecisionBuilder:
         if self.task.reply_to:
             if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))
-            if ends in STATUSES:
-                found.append(owed("status", STATUSES[ends], why))
+            if ends in END_STATES:
+                found.append(owed("status", end_status(task), why))
         return tuple(found)
 
 
@@ -599,9 +646,10 @@ def _fitting_ending(ending: Termination | None) -> Termination | None:
 
 
 def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided; a step that was only parked was not."""
+    """Whether any step was ever claimed or decided, or began to wait; parked alone is not that."""
     return any(
         record.started_at is not None
+        or isinstance(record.situation, WithoutAgent)
         or record.round > 1
         or record.tried
         or record.process_state is not ProcessState.PENDING
@@ -614,7 +662,7 @@ class DecisionContext:
     """What the modules of the engine share about one decision. Only `decision` changes."""
 
     stored_plan: Plan
-    """The plan that the task names, without an expansion of its fan-outs."""
+    """The plan that the task names, without items of fan-outs and without added steps."""
     decision: DecisionBuilder
     order: Json
     """The content of the order row; None if no condition, list of items or correction needs it."""
@@ -628,8 +676,9 @@ class DecisionContext:
 
     @property
     def plan(self) -> Plan:
-        """The plan with one step for each item of a fan-out whose items are known."""
-        return self.stored_plan.expanded(self.decision.task.fan_outs)
+        """The plan with one step for each item of a fan-out whose items are known, and with the
+        steps that were added."""
+        return self.stored_plan.for_task(self.decision.task)
 
     @property
     def input(self) -> Json:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from zlib import crc32
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.situations import Parked, ToBegin, UnderWay, WaitsUntil
+from roundsman.model.situations import Parked, ToBegin, UnderWay, WaitsUntil, WithoutAgent
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
@@ -81,6 +81,8 @@ def _of_step(record: StepRecord, now: int, *, ending: bool) -> Iterator[int]:
             yield here.not_before
         else:
             yield here.claim_by
+    elif isinstance(here, WithoutAgent) and not ending:
+        yield here.until
 
 
 def is_closed(task: Task) -> bool:

@@ -1,6 +1,6 @@
 """Which effects of a task may stand: those of every claimed step that is not undone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState
@@ -39,6 +39,21 @@ def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation and is_to_undo(record)
+    ]
+
+
+def depend_on(plan: Plan, steps: Mapping[str, StepRecord], part: Iterable[str]) -> list[str]:
+    """The steps outside of the part that come after one of its steps, and may have taken effect.
+
+    The task is completed, so it has a record of every step of its plan.
+    """
+    names = frozenset(part)
+    return [
+        name
+        for name in plan.steps
+        if name not in names
+        and may_have_taken_effect(steps[name])
+        and not names.isdisjoint(plan.before(name))
     ]
 
 

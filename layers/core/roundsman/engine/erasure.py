@@ -1,9 +1,9 @@
 """Erases the contents of an order whose task has ended, and keeps the record that it was.
 
-What an order contains is in its input, and in all that was made from it: results, messages of
-errors, corrections, and the reasons of commands. They are removed. What happened when stays:
-states, times, counts, types of errors and idempotency keys. A task without its contents cannot be
-changed any more (`roundsman.engine.transitions.ERASED_TASKS`).
+What an order contains is in its input, and in all that was made from it or came to it: results,
+messages of errors, corrections, the data of signals, and the reasons of commands. They are removed.
+What happened when stays: states, times, counts, types of errors and idempotency keys. A task
+without its contents cannot be changed any more (`roundsman.engine.transitions.ERASED_TASKS`).
 
 The order row and the rows of the history are other items, and are erased after this decision was
 stored (`roundsman.scheduler.erasure`).
@@ -12,14 +12,12 @@ stored (`roundsman.scheduler.erasure`).
 from dataclasses import replace
 
 from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.history import ERASE
 from roundsman.engine.operator import check_seen_version, remember
 from roundsman.errors import Refused
-from roundsman.model.events import COMMAND_KINDS, Erase
+from roundsman.model.events import Erase
 from roundsman.model.instants import iso
 from roundsman.model.task import ERASED, StepError, StepRecord, Termination
-
-ERASE = COMMAND_KINDS[Erase]
-"""The kind of the history rows whose reasons are not erased: they name who erased the order."""
 
 
 def erase(decision: DecisionBuilder, event: Erase) -> None:
@@ -39,15 +37,13 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         decision.task = replace(
             before, corrections=(), erased_at=decision.now, erased_by=asked.words
         )
+        blank = {name: replace(one, digest="") for name, one in before.added.items()}
+        unread = tuple(replace(one, data=None) for one in before.signals)
+        decision.task = replace(decision.task, added=blank, signals=unread)
         decision.steps = {name: _without_contents(one) for name, one in before.steps.items()}
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)
     decision.record(ERASE, None, None, f"{ERASE} by {asked.words}{more}", asked)
-
-
-def keeps_reason(kind: str) -> bool:
-    """Whether a history row of this kind keeps its reason when its order is erased."""
-    return kind == ERASE
 
 
 def _without_contents(record: StepRecord) -> StepRecord:

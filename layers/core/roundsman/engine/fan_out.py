@@ -159,7 +159,7 @@ def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
         raise UnusableList("ForEachNotAList", str(problem)) from problem
     except ValueError as problem:
         raise UnusableList("ForEachFailed", str(problem)) from problem
-    others = len(context.plan.steps) - 1
+    others = context.plan.defined_steps - 1
     if others + len(items) > MOST_STEPS:
         many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
         raise UnusableList("TooManyItems", many)

@@ -4,10 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from roundsman.model.events import CommandSource, HistoryRow
+from roundsman.model.events import COMMAND_KINDS, CommandSource, Erase, HistoryRow
+from roundsman.model.instants import format_duration
+from roundsman.model.task import StepRecord
+
+POLLED = "polled"
+"""The kind of the rows of a step that is polled: one at the first poll, and one at its success."""
 
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
+
+ERASE = COMMAND_KINDS[Erase]
+"""The kind of the rows whose reasons are not erased: they name who erased the order."""
 
 ROWS_A_DECISION = 98
 """The maximum number of rows that one write stores. A DynamoDB transaction holds 100 writes: one of
@@ -28,6 +36,23 @@ def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[Hi
     kept, rest = rows[: most - 1], rows[most - 1 :]
     reasons = "; ".join(row.reason for row in rest)
     return (*kept, replace(rest[0], step=None, attempt=None, reason=reasons))
+
+
+def keeps_reason(kind: str) -> bool:
+    """Whether a row of this kind keeps its reason when its order is erased."""
+    return kind == ERASE
+
+
+def polled_words(record: StepRecord, now: int, polls: int | None = None) -> str:
+    """How often the step was polled, and for how long; empty if it is not polled.
+
+    `polls` is the number to say; None for that of the record. `now` is epoch ms.
+    """
+    if record.polled_since is None:
+        return ""
+    number = record.polls if polls is None else polls
+    times = "once" if number == 1 else f"{number:,} times"
+    return f"polled {times} in {format_duration(max(0, now - record.polled_since))}"
 
 
 def seq(version: int, row: int) -> int:

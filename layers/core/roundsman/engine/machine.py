@@ -3,13 +3,16 @@
 The engine is pure: it reads no clock, draws no random numbers and does no I/O. What it needs are
 arguments. The states of the pattern change only through `roundsman.engine.transitions`. This module
 dispatches the event, and each other module decides what its name says: `steps` which can start,
-`attempts` about claims, failures and timeouts, `routing` which agent, `on_failure` how a task that
-has failed ends, `compensation` about undo, `operator` about commands.
+`attempts` about claims, failures and timeouts, `polls` about a job that is not done yet, `sleeps`
+about steps that only wait, `signals` about steps that an application ends, `routing` which agent,
+`on_failure` how a task that has failed ends, `compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.added_steps import WRONG_THEN, why_not_added
 from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
@@ -29,6 +32,8 @@ from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
 from roundsman.engine.reminders import due_reminders, send_due_reminders
+from roundsman.engine.signals import end_overdue_waits
+from roundsman.engine.sleeps import wake
 from roundsman.engine.steps import (
     claim_ready,
     late_success,
@@ -51,6 +56,7 @@ from roundsman.model.events import (
     Inspect,
     Outcome,
     Replied,
+    Signalled,
     Start,
     StartTask,
 )
@@ -64,6 +70,7 @@ from roundsman.model.task import (
     LATE_ANSWER,
     PERFORM,
     UNDO,
+    Effect,
     StepError,
     StepRecord,
     Task,
@@ -99,7 +106,8 @@ def decide(
     decision's task is `task` itself; otherwise its version is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
-    TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.
+    TryAgain if a reply or a signal needs a plan that is missing; NoTransition for a defect of the
+    engine.
     """
     kind = TaskEvent(type(event).__name__)
     decision = DecisionBuilder(task, now, plan)
@@ -122,7 +130,7 @@ def decide(
     else:
         context = DecisionContext(plan, decision, order, agents, jitter, next_plan, queues)
         plan = _with_plan(context, event)
-    return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
+    return decision.build(plan and plan.for_task(decision.task), kind)
 
 
 def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | ChangeAsked) -> Plan:
@@ -166,7 +174,7 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     elif applicable and succeeded and _has_failed(context, event.step):
         if event.callback:
             _record_answer(decision, decision.step(event.step), event)
-        late_success(context, context.plan.steps[event.step], event.result)
+        late_success(context, context.plan.steps[event.step], event)
     else:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
@@ -177,11 +185,13 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
 def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
     """Record the first answer to a callback that came after the undo of its step began.
 
-    Returns whether the reply is that.
+    Returns whether the reply is that. An answer by the token of an undo is not: an undo waits for
+    no callback.
     """
     record = decision.step(event.step)
     undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
-    if event.callback and undoes and record.wait_ended_at is not None:
+    answers = event.callback and event.operation == PERFORM
+    if answers and undoes and record.wait_ended_at is not None:
         _record_answer(decision, record, event)
         decision.answered_late(event.step)
         return True
@@ -196,10 +206,11 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
     """Handle an event of a task whose plan is not stored: no step can start or be undone.
 
     Unless the task is already ending, it will be Archived with an alert. It ends when every attempt
-    in progress has timed out. Raises TryAgain for a reply and Refused for a command.
+    in progress has timed out. Raises TryAgain for a reply or a signal, and Refused for a command.
     """
-    if isinstance(event, Replied):
-        raise TryAgain(f"plan {decision.task.plan} is not stored; the reply waits for it")
+    if isinstance(event, Replied | Signalled):
+        what = "signal" if isinstance(event, Signalled) else "reply"
+        raise TryAgain(f"plan {decision.task.plan} is not stored; the {what} waits for it")
     if not isinstance(event, Start | Inspect):
         raise Refused(f"its plan {decision.task.plan[:12]} is not stored")
     why = f"its plan {decision.task.plan[:12]} is not stored"
@@ -240,11 +251,15 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     """Send again what this message caused before, remind of what waits, and claim what is ready."""
     send_own_claims_again(context, claimant)
     send_due_reminders(context, claimant)
+    wake(context)
+    end_overdue_waits(context)
     claim_ready(context, claimant)
     end_waits(context)
     begin_undos(context)
-    for step in ready_to_undo(context):
-        claim(context, step, claimant)
+    while ready := ready_to_undo(context):
+        for step in ready:
+            claim(context, step, claimant)
+        begin_undos(context)  # one that has failed at once lets those before it begin
 
 
 def _why_not_applicable(context: DecisionContext, event: Replied) -> str:
@@ -274,12 +289,14 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
             undone(context, step)
+        elif why := why_not_added(context, step.name, event.then):
+            _handle_wrong_then(context, step, event, why, current=current)
         else:
-            succeeded(context, step, event.result)
+            succeeded(context, step, event.result, event.then)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
         if event.callback:
             _record_answer(decision, record, event)
-        late_success(context, step, event.result)
+        late_success(context, step, event)
     elif counts:
         end_if_overdue(context)  # first: an ending task does not retry
         _handle_other_reply(context, step, event)
@@ -288,6 +305,23 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
+
+
+def _handle_wrong_then(
+    context: DecisionContext, step: StepPlan, event: Replied, why: str, *, current: bool
+) -> None:
+    """Handle a success that adds steps which cannot be added: nothing of it is taken.
+
+    The current attempt has failed by a defect of the agent's code, so that the repair can be
+    deployed. The effect stands.
+    """
+    if not current:
+        context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {why}")
+        return
+    end_if_overdue(context)  # first: an ending task does not retry
+    error = StepError(WRONG_THEN, why, unexpected=True)
+    wrong = replace(event, outcome=Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
+    failed(context, step, wrong)
 
 
 def _answers(record: StepRecord, event: Replied) -> bool:
@@ -315,7 +349,7 @@ def _counts_for_any_attempt(event: Replied) -> bool:
 
 
 def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:
-    """Handle a reply other than a success: a failure, a hold, progress or a wait."""
+    """Handle a reply other than a success: a failure, a hold, progress, a wait or a poll."""
     match event.outcome:
         case Outcome.HELD if context.decision.step(step.name).waiting:
             context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
@@ -325,6 +359,10 @@ def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied
             progressed(context, step)
         case Outcome.WAITING:
             waits_for_callback(context, step, event)
+        case Outcome.POLLING:
+            from roundsman.engine.polls import not_yet  # late: few steps are polled
+
+            not_yet(context, step, event)
         case _:
             failed(context, step, event)
 
@@ -353,6 +391,8 @@ def _inspect(context: DecisionContext) -> None:
         since = late_since(record.situation, context.now)
         if since is not None:
             overdue(context, step, record.situation, context.now - since)
+    wake(context)
+    end_overdue_waits(context)
     _nudge_what_waits(context)
     end_waits(context)
     begin_undos(context)

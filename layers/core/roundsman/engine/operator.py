@@ -1,18 +1,20 @@
-"""Executes the commands of operators on one task.
+"""Executes the commands of operators on one task, and of applications: cancellations and signals.
 
 The transition table defines in which states of the task a command is accepted. Each refusal is a
 sentence for the operator. A command overrides the plan: an operator's ending replaces that of a
 failure, and a resolved step has the outcome that the operator states.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
+from roundsman.engine.added_steps import forget_added_steps
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
-from roundsman.engine.effects import left_to_undo, may_have_taken_effect
+from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
+from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
     SHOWN,
@@ -22,6 +24,7 @@ from roundsman.engine.plan_change import (
     sent_with_other_results,
 )
 from roundsman.engine.restored import reconcile
+from roundsman.engine.signals import signalled, wait_anew
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -36,16 +39,31 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.situations import Attempt, AwaitsCallback, End, WaitsUntil
+from roundsman.model.record_limits import MOST_USED_ROUNDS
+from roundsman.model.situations import (
+    Asleep,
+    Attempt,
+    AwaitsCallback,
+    AwaitsSignal,
+    End,
+    Ended,
+    WaitsUntil,
+    WithoutAgent,
+)
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 
 KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
 for 14 days at most."""
+
+MOST_NAMED = 10
+"""How many steps a sentence names."""
 
 NEW_KEY_FOLLOWS = "after its undo, the step begins under a new key"
 
@@ -67,6 +85,10 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoAsked():
             _check_can_be_taken_back(context, asked)
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
+        case UndoPart():
+            _check_can_be_taken_back(context, asked)
+            _end(context, _part_undone(context, event))
+            more = f"; steps: {_few(event.steps)}"
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
@@ -80,6 +102,9 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
             context = _move(context, event)
         case Reconcile():
             reconcile(context, event)
+        case Signalled():
+            signalled(context, event)
+            more = f": {event.name}"
     remember(decision, asked)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
@@ -125,6 +150,49 @@ def _check_can_be_taken_back(context: DecisionContext, asked: CommandSource) -> 
         raise Refused("the task is completed, and no step that was performed has a compensation")
 
 
+def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
+    """The ending of a completed task of which these steps are undone.
+
+    Its part also has the steps that were undone before. Raises Refused if the steps are not a part
+    that can be taken back.
+    """
+    decision, plan = context.decision, context.plan
+    if not event.steps:
+        raise Refused("no step is named: name those that are undone, or undo the whole task")
+    named = tuple(dict.fromkeys(event.steps))
+    for name in named:
+        _check_stands(context, name)
+        follows = not plan.before(name).isdisjoint(named)
+        if plan.steps[name].compensation is None and not follows:
+            raise Refused(
+                f"{name} has no compensation: it can only be named because it comes after another "
+                "step that is named, and its effect stands then"
+            )
+    if depends := depend_on(plan, decision.steps, named):
+        raise Refused(
+            f"{_few(depends)} took effect after a step that is named, and may depend on it: name "
+            f"{'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
+        )
+    why = f"undo of {', '.join(named)} requested by {event.asked.words}"
+    return Termination(TaskState.COMPLETED, why, undo=True, part=(*decision.part, *named))
+
+
+def _check_stands(context: DecisionContext, name: str) -> None:
+    """Raise Refused unless this is a step of the completed task that took effect and stands."""
+    step = _step(context, name)
+    state = context.decision.step(name).process_state
+    if state is not ProcessState.PROCESSED:
+        raise Refused(f"{name} is {state}: there is nothing to undo")
+    if step.sleeps:
+        raise Refused(f"{name} is a sleep: there is nothing to undo")
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names for a sentence: `ship, bill and 3 more`."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
 def _check_is_not_undone(context: DecisionContext, event: Cancel) -> None:
     """Raise Refused if the command would leave a task as it is that is being undone."""
     ending = context.decision.ending
@@ -156,6 +224,8 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
         _check_begin_anew(context, event)
     plan = None if event.plan == context.decision.task.plan else event.plan
     if plan is not None:
+        if context.decision.part:
+            raise Refused("a part of it is being undone, as its own plan says: name no plan")
         if event.steps:
             raise Refused("under another plan every failed step is attempted: do not name steps")
         before, context = context, move_to_plan(context, plan, anew=anew)
@@ -298,15 +368,28 @@ def _begin_anew(context: DecisionContext) -> None:
     _go_on(context)
     for name in list(context.decision.steps):
         context.decision.begin_anew(name)
+    forget_added_steps(context)
+    removed = len(context.decision.task.used_rounds)
+    if removed > MOST_USED_ROUNDS:
+        raise Refused(
+            f"{removed} steps that were added in former runs have used keys, but "
+            f"{MOST_USED_ROUNDS} fit in one task: send a new order"
+        )
     context.decision.task = replace(context.decision.task, fan_outs={})
 
 
 def _go_on(context: DecisionContext) -> None:
     """Let a task that was ending, or has ended, go on with its whole time limit.
 
-    A deadline that has passed does not count any more: the operator has decided knowing of it.
+    A deadline that has passed does not count any more: the operator has decided knowing of it. A
+    step that was polled is polled for its whole time again, and one that waits for a signal waits
+    for its whole time.
     """
     context.decision.ending = None
+    steps = context.decision.steps
+    for name, record in steps.items():
+        steps[name] = replace(record, **NOT_POLLED)
+    wait_anew(context.decision)
     _restart_time_limit(context)
     task = context.decision.task
     if task.deadline is not None and task.deadline <= context.now:
@@ -342,6 +425,12 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         ProcessState.UNDONE,
     ):
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if step.sleeps:
+        _resolve_sleep(context, step, event)
+        return
+    if step.signal is not None:
+        _resolve_wait(context, step, event)
+        return
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     if isinstance(record.situation, AwaitsCallback) and not event.did:
@@ -381,6 +470,48 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif event.fresh_key:
             context.decision.new_round(step.name)
+
+
+def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """End a sleep now, or take the place of one that the order gives no usable instant for."""
+    record = context.decision.step(step.name)
+    if not isinstance(record.situation, Asleep) and record.process_state is not ProcessState.ERROR:
+        raise Refused(f"{step.name} has not begun to sleep: there is nothing to end")
+    if not event.did or event.result is not None:
+        raise Refused(
+            f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
+            "ends it now"
+        )
+    _continue_if_last_failure(context, step)
+    ended = Ended(how=End.SUCCEEDED)
+    context.decision.move(
+        step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
+    )
+
+
+def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """End the wait for a signal, or take the place of a signal that has not come in time."""
+    record = context.decision.step(step.name)
+    waits = isinstance(record.situation, AwaitsSignal)
+    if not waits and record.process_state is not ProcessState.ERROR:
+        raise Refused(f"{step.name} has not begun to wait for its signal: send the signal instead")
+    if not event.did:
+        raise Refused(
+            f"{step.name} waits for a signal: it can only be resolved as done, with the data of "
+            "the signal as its result"
+        )
+    problem = too_large(context, step, event.result)
+    if problem is not None:
+        raise Refused(f"{step.name}: {problem}")
+    _continue_if_last_failure(context, step)
+    context.decision.move(
+        step.name,
+        StepEvent.RESOLVED_DONE,
+        Ended(how=End.SUCCEEDED),
+        result=event.result,
+        finished_at=context.now,
+        error=None,
+    )
 
 
 def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
@@ -440,6 +571,12 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     attempt = record.situation
+    if record.poll_until is not None:
+        _poll_for_longer(context, step, record.poll_until, more)
+        return
+    if isinstance(attempt, WithoutAgent):
+        _wait_longer(context, step, attempt, more)
+        return
     if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     waits = isinstance(attempt, AwaitsCallback)
@@ -462,6 +599,34 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
         f"{second(attempt.until)}, no attempt counted"
+    )
+
+
+def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more: int) -> None:
+    """Poll the step for `more` ms longer than until `until` (epoch ms), also if it is at its agent:
+    what takes long is the outside job, and not the look at it."""
+    task, by = context.decision.task, until + more
+    _check_deadline(task, until, more)
+    context.decision.task = replace(task, complete_by=max(task.complete_by, by))
+    situation = context.decision.step(step.name).situation
+    context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it is polled until {second(by)}"
+    )
+
+
+def _wait_longer(context: DecisionContext, step: StepPlan, wait: WithoutAgent, more: int) -> None:
+    """Let the sleep, or the wait for a signal, end `more` ms later.
+
+    The task has as much time after it as before.
+    """
+    task, until = context.decision.task, wait.until + more
+    _check_deadline(task, wait.until, more)
+    context.decision.task = replace(task, complete_by=task.complete_by + more)
+    context.decision.move(step.name, StepEvent.EXTENDED, replace(wait, until=until))
+    what = "sleeps" if isinstance(wait, Asleep) else "waits for its signal"
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it {what} until {second(until)}"
     )
 
 

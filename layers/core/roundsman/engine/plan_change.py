@@ -9,6 +9,7 @@ requests contain their results. An open task is refused then: its attempt may be
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from graphlib import CycleError
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.definition.workflow import MOST_STEPS
@@ -18,7 +19,7 @@ from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.routing import untried
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
-from roundsman.model.situations import NotBegun, ToBegin
+from roundsman.model.situations import AwaitsSignal, NotBegun, ToBegin
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepRecord, item_place, step_of
 
@@ -121,6 +122,36 @@ class _PlanChange:
                 continue
             yield from _different(old, new, kept)
             yield from self._out_of_order(name, kept)
+        yield from self._of_added_steps()
+
+    def _of_added_steps(self) -> Iterator[str]:
+        """Why the steps that were added to the task cannot stand in the new plan."""
+        task = self.context.decision.task
+        if not task.added:
+            return
+        if len(task.added) > self.new.most_added:
+            yield (
+                f"{len(task.added)} steps were added, but in that plan {self.new.most_added} may be"
+            )
+        for name, one in task.added.items():
+            old, new = self.old.kinds.get(step_of(name)), self.new.kinds.get(step_of(name))
+            if new is None:
+                yield f"{name} was added, and that plan does not have {step_of(name)} in may_add"
+                continue
+            record = self.context.decision.step(name)
+            if old is not None and not _is_free(record):
+                yield from (
+                    sentence.replace(old.name, name, 1)
+                    for sentence in _different(old, new, [record])
+                )
+            for other in (one.adder, *one.after):
+                if other not in task.added and step_of(other) not in self.new.steps:
+                    yield f"{name} was added after {other}, which that plan does not have"
+        made = self.new.for_task(task)
+        try:
+            made.before(next(iter(made.steps)))
+        except CycleError:
+            yield "the steps that were added would form a cycle with the steps of that plan"
 
     def _out_of_order(self, name: str, kept: list[StepRecord]) -> Iterator[str]:
         """Why the place of a step in the order of the new plan does not fit what has happened."""
@@ -138,10 +169,10 @@ class _PlanChange:
                 yield f"{name} is done, but in that plan it comes after {other}, which is not"
 
     def _is_done(self, name: str) -> bool:
-        """Whether the step is done under the old plan."""
-        instances = self.context.plan.instances(name)
-        step = self.context.decision.step
-        return all(step(instance).process_state in DONE for instance in instances)
+        """Whether the step, and all that it has added, is done under the old plan."""
+        plan, step = self.context.plan, self.context.decision.step
+        parts = (part for one in plan.instances(name) for part in plan.with_parts(one))
+        return all(step(part).process_state in DONE for part in parts)
 
     def _records(self, name: str) -> dict[str, StepRecord]:
         """The records of a step, those of its items included, by name."""
@@ -155,6 +186,11 @@ class _PlanChange:
             records = self._records(name)
             if anew or all(map(_is_free, records.values())):
                 self._reset(name, records)
+        for name in decision.task.added.keys() & decision.steps.keys():
+            before, after = self.old.kinds.get(step_of(name)), self.new.kinds.get(step_of(name))
+            record = decision.steps[name]
+            if before and after and _is_free(record) and self._is_another(before, after, record):
+                decision.begin_anew(name)
         for name, record in decision.steps.items():
             # A request that was sent under the old plan ends by the old plan. While a step waits
             # for its callback, the end of its request is stored already.
@@ -191,8 +227,11 @@ class _PlanChange:
     def _is_another(self, old: StepPlan, new: StepPlan, record: StepRecord) -> bool:
         """Whether the next request of the step may differ from those under its key."""
         gone = record.agent is not None and record.agent not in new.agents
-        after_others = comes_after_others(self.old, self.new, old.name)
-        return gone or after_others or bool(list(_meaning(old, new)))
+        is_kind = old.name in self.old.kinds
+        after_others = not is_kind and comes_after_others(self.old, self.new, old.name)
+        waits = isinstance(record.situation, AwaitsSignal)
+        waits_otherwise = waits and old.signal_within != new.signal_within
+        return gone or after_others or waits_otherwise or bool(list(_meaning(old, new)))
 
 
 def _is_free(record: StepRecord) -> bool:
@@ -227,7 +266,13 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
 
 def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
-    if old.agent != new.agent:
+    if _kind_words(old) != _kind_words(new):
+        yield _kind_words(new)
+    elif (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
+        yield "its sleep is another"
+    elif old.signal != new.signal:
+        yield f"it waits for the signal {new.signal}, not {old.signal}"
+    elif old.agent != new.agent:
         yield f"its first agent is {new.agent}, not {old.agent}"
     if old.when != new.when:
         yield "its condition (when) is another"
@@ -240,6 +285,13 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
         yield f"it has {undo}"
 
 
+def _kind_words(step: StepPlan) -> str:
+    """What kind of a step it is, in words."""
+    if step.sleeps:
+        return "it is a sleep"
+    return "it waits for a signal" if step.signal is not None else "it is performed by an agent"
+
+
 def _undo_words(step: StepPlan) -> str:
     """What decides how and when the step is undone, in words."""
     if step.compensation is None:
@@ -249,7 +301,7 @@ def _undo_words(step: StepPlan) -> str:
 
 
 def _too_many_steps(context: DecisionContext) -> list[str]:
-    many = len(context.plan.steps)
+    many = context.plan.defined_steps
     if many > MOST_STEPS:
         return [f"it would have {many} steps with the items of its fan-outs, but {MOST_STEPS} fit"]
     records = len({*context.plan.steps, *context.decision.steps})

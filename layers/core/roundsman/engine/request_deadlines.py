@@ -55,13 +55,14 @@ def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> i
 
     `by` may also be until when it would have waited, if the attempt has ended.
 
-    The patience of a perform ends with the task's complete-by, that of an undo does not. If a copy
-    of an earlier request may act for longer, this request may too.
+    The patience of a perform ends with the task's complete-by, that of an undo with the lifetime of
+    the step's key, if it has one. If a copy of an earlier request to perform may act for longer,
+    this request may too.
     """
     operation = record.operation
     at = by if record.waiting else by + patience_of(step, operation)
     if operation == UNDO:
-        return at
+        return at if record.key_until is None else min(at, record.key_until)
     return max(by, min(at, task_ends_at), record.acts_until or 0)
 
 

@@ -13,19 +13,23 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     idempotency_key,
+    item_place,
     step_of,
 )
 from roundsman.wire.messages import AgentRequest
 
 
-def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
+def request_for(
+    plan: Plan, task: Task, step: str, order: Json, now: int, step_input: Json = None
+) -> AgentRequest:
     """The request of the step's current claim, or the last reminder of a claim that waits.
 
     Raises ValueError if the step is not claimed.
 
-    `order` is the content of the order row. `now` (epoch ms) is the time of sending.
+    `order` is the content of the order row. `now` (epoch ms) is the time of sending. `step_input`
+    is what the step was added with; None if it was not added at run time.
     """
-    plan = plan.expanded(task.fan_outs)
+    plan = plan.for_task(task)
     record = task.step(step)
     attempt = record.situation
     if not isinstance(attempt, UnderWay):
@@ -49,6 +53,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         outcome_unknown=record.outcome_unknown,
         input=_fields_read(plan.steps[step], order),
         item=item,
+        step_input=step_input,
         results=_results_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
@@ -81,17 +86,24 @@ def _within(step: StepPlan, record: StepRecord) -> int | None:
 
 def agent_of(plan: Plan, task: Task, step: str) -> str:
     """The agent that the step's request is sent to."""
-    return task.step(step).agent or plan.expanded(task.fan_outs).steps[step].agent
+    return task.step(step).agent or plan.for_task(task).steps[step].agent
 
 
 def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
     """The results of the steps before this one; for an undo also the step's own, if it is known.
 
-    The result of a fan-out is a list. An item's own result is under the name of the item.
+    The result of a fan-out is a list. An item's own result is under the name of the item. An added
+    step gets the results of those that it comes directly after, so that many steps one after the
+    other do not get all of them again and again.
     """
-    before = {step_of(name) for name in plan.before(step)}
-    found = {name: result for name, result in task.results().items() if name in before}
-    record = task.step(step)
+    record, adder = task.step(step), plan.steps[step].added_by
+    names = {*(plan.before(step) if adder is None else plan.steps[step].after)}
+    found: dict[str, Json] = {}
+    if adder is not None and item_place(adder) is not None:
+        names.discard(adder)  # the other items may not be done yet
+        found[adder] = task.step(adder).result
+    before = {name if name in task.added else step_of(name) for name in names}
+    found |= {name: result for name, result in task.results().items() if name in before}
     if record.operation == UNDO and not record.outcome_unknown:
         found[step] = record.result
     return found

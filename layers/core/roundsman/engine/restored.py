@@ -12,7 +12,9 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
   may check its service first, and an undo of the task includes it: also a step whose condition is
   not evaluated yet, and each item of a fan-out that has not begun. Items that depend on results
   which are missing are not known. If the task is undone before they are, its reason names the step.
-- The time since the instant does not count: the task has as much time left as it had then.
+- The time since the instant does not count: the task has as much time left as it had then. A
+  sleep ends at the instant that it had: the time of people has gone on. A step that waits for a
+  signal waits for the lost time longer: a signal that came since then must be sent again.
 - The version rises by VERSIONS_SKIPPED. So a lock token, a status or a command from the later
   state is never taken for one of the new state.
 """
@@ -27,6 +29,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import second
+from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, StepRecord, Task
 
@@ -55,7 +58,7 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
                 uncounted_timeouts=0,
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
-        elif may_have_begun(decision.before, record, context.now):
+        elif step.agents and may_have_begun(decision.before, record, context.now):
             _mark(context, step, at)
 
 
@@ -112,7 +115,7 @@ def _lost_time(task: Task, at: int, now: int) -> int:
 
 
 def _add_time(decision: DecisionBuilder, lost: int) -> None:
-    """Give the task, and the steps that are retried for a time, the lost time again.
+    """Give the task, and the steps that are retried or polled for a time, the lost time again.
 
     The time of a hold, which may have been added already, is not added twice.
     """
@@ -120,8 +123,17 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
         by = max(decision.task.complete_by, decision.before.complete_by + lost)
         decision.task = replace(decision.task, complete_by=by)
     for name, record in decision.steps.items():
-        if record.retry_until is not None and not record.under_way:
-            decision.steps[name] = replace(record, retry_until=record.retry_until + lost)
+        if record.under_way:
+            continue
+        decision.steps[name] = replace(
+            record,
+            retry_until=None if record.retry_until is None else record.retry_until + lost,
+            poll_until=None if record.poll_until is None else record.poll_until + lost,
+        )
+        waits = record.situation
+        if isinstance(waits, AwaitsSignal) and decision.ending is None:
+            longer = replace(waits, until=max(waits.until, waits.until + lost))
+            decision.steps[name] = replace(decision.steps[name], situation=longer)
 
 
 class Owes(StrEnum):
@@ -160,7 +172,7 @@ def assess(plan: Plan, task: Task, now: int) -> Assessment:
         archived = Owes.PERSON if task.state is TaskState.ARCHIVED else Owes.NOTHING
         return Assessment(Owes.STATUSES if task.owed else archived)
     again, asks, several, unknown = list[str](), list[str](), list[str](), list[str]()
-    plan = plan.expanded(task.fan_outs)
+    plan = plan.for_task(task)
     for step in plan.steps.values():
         record = task.step(step.name)
         if is_sent_again(task, record):

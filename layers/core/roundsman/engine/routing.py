@@ -3,7 +3,8 @@
 The choice is the first agent in the plan's order that is not on hold and whose queue is not behind
 the others. A step that was claimed at one agent may act at another only when it is finished at the
 first: either it is proven that no request there had an effect or can still have one, or its effect
-there was undone. A step does not return to an agent that it left.
+there was undone. A step does not return to an agent that it left. One that has failed with such a
+proof prefers the agents that it was not at.
 """
 
 from roundsman.definition.plan import StepPlan
@@ -31,6 +32,8 @@ def candidates(context: DecisionContext, step: StepPlan) -> tuple[str, ...]:
     record = context.decision.step(step.name)
     if len(step.agents) == 1 or record.operation == UNDO or not _may_leave(context, step):
         return (agent_now(step, record),)
+    if record.failure_count:  # it has failed there, and it is proven that nothing happened
+        return (*untried(step, record), agent_now(step, record))
     return (agent_now(step, record), *untried(step, record)) if record.tried else step.agents
 
 

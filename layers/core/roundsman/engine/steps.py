@@ -1,19 +1,25 @@
 """Starts and completes steps: which are ready, their conditions, and their results."""
 
+from collections.abc import Sequence
+
 from roundsman.definition.expressions import is_true
 from roundsman.definition.plan import StepPlan
+from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
+from roundsman.engine.history import POLLED, polled_words
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.signals import await_signal
+from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
-from roundsman.model.events import Claimant
+from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.situations import End, Ended, NotBegun
+from roundsman.model.situations import End, Ended, NotBegun, WithoutAgent
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, StepError, StepToAdd
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
@@ -51,18 +57,28 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 continue
             if step.fans_out:
                 _fan_out(context, step)
+            elif step.sleeps:
+                fall_asleep(context, step)
+            elif step.signal is not None:
+                await_signal(context, step)
             else:
                 claim(context, step, claimant)
 
 
-def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
-    """Complete the step; a result that is too large for the record fails it for good."""
+def succeeded(
+    context: DecisionContext, step: StepPlan, result: Json, then: Sequence[StepToAdd] = ()
+) -> None:
+    """Complete the step, and add the steps of its reply, which can be added.
+
+    A result that is too large for the record fails the step for good, and adds nothing.
+    """
     problem = too_large(context, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
         why = f"{step.name}: {problem}"
         give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
         return
+    record = context.decision.step(step.name)
     context.decision.move(
         step.name,
         StepEvent.SUCCEEDED,
@@ -74,10 +90,15 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         effect=None,
         granted=0,
     )
-    context.decision.note(f"{step.name}: processed")
+    polled = polled_words(record, context.now, record.polls + 1)
+    if polled:
+        context.decision.record(POLLED, step.name, None, f"{step.name}: {polled}; processed")
+    else:
+        context.decision.note(f"{step.name}: processed")
+    add_steps(context, step.name, then)
 
 
-def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None:
+def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """Record that a failed step succeeded after all, by another copy of its request.
 
     The operator who repairs the task must know that: under another key it would happen twice. A
@@ -85,8 +106,10 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
     """
     record, ending = context.decision.step(step.name), context.decision.ending
     undoes = ending is not None and ending.undo
-    if record.wait_was_ended and not undoes and too_large(context, step, result) is None:
-        succeeded(context, step, result)
+    fits = too_large(context, step, reply.result) is None
+    fits = fits and why_not_added(context, step.name, reply.then) is None
+    if record.wait_was_ended and not undoes and fits:
+        succeeded(context, step, reply.result, reply.then)
         return
     if record.effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
@@ -105,7 +128,8 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    if record.process_state is not ProcessState.PENDING:
+    begun = isinstance(record.situation, WithoutAgent)
+    if begun or record.process_state is not ProcessState.PENDING:
         return False
     if record.not_before is not None and record.not_before > context.now:
         return False
@@ -151,7 +175,9 @@ def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | N
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
     others = size_in_bytes(context.decision.stored_results(without=step.name))
-    total = size + others + corrections_size(context.decision.task.corrections)
+    task = context.decision.task
+    unread = sum(size_in_bytes(one.data) for one in task.signals)
+    total = size + others + unread + corrections_size(task.corrections)
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

@@ -54,7 +54,7 @@ def late_attempts(task: Task, now: int) -> dict[str, int]:
 
 def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:
     """The agents with a late attempt of the task: what their reply queues hold must be known."""
-    steps = plan.expanded(task.fan_outs).steps
+    steps = plan.for_task(task).steps
     late = [name for name in late_attempts(task, now) if name in steps]
     return tuple(dict.fromkeys(task.step(name).agent or steps[name].agent for name in late))
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from roundsman.errors import NoTransition
-from roundsman.model.states import BUSY, IDLE, OF_UNDO, UNDO_IDLE
+from roundsman.model.states import BUSY, IDLE, OF_UNDO, UNDO_IDLE, WITHOUT_AGENT
 from roundsman.model.states import ProcessState as P
 from roundsman.model.states import SituationName as S
 from roundsman.model.states import TaskState as T
@@ -36,6 +36,12 @@ class StepEvent(StrEnum):
     PROGRESSED = "progress shown"
     WAITS_FOR_CALLBACK = "waits for a callback"
     REMINDER_DUE = "reminder due"
+    NOT_YET = "not yet, polled again"
+    FELL_ASLEEP = "its sleep begins"
+    WOKE = "its sleep is over"
+    AWAITS_SIGNAL = "its wait for a signal begins"
+    SIGNALLED = "its signal has come"
+    NO_SIGNAL = "no signal in time"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -68,7 +74,7 @@ class CountsInARow(StrEnum):
     """The service did something: calls that found it down are counted anew (`uncounted_calls`)."""
     BEGIN_ANEW = "begin anew"
     """The series of attempts ends as well: the next failure begins a new one, with a new time
-    limit (`retry_until`, `unexpected_since`, `waits`)."""
+    limit (`retry_until`, `unexpected_since`, `waits`). Polling ends too, but for NOT_YET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +121,24 @@ TRANSITIONS: Sequence[
     (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # An earlier attempt's result is too large (its effect stands), or its callback failed.
     (StepEvent.REFUSED, IDLE, (S.FAILED,), CountsInARow.BEGIN_ANEW),
+    # A sleep, which has no agent. One until an instant that is past ends at once.
+    (StepEvent.FELL_ASLEEP, (S.NOT_BEGUN, S.READY), (S.ASLEEP,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.WOKE, (S.NOT_BEGUN, S.READY, S.ASLEEP), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    # A step that waits for a signal, which has no agent. One that came before ends it at once.
+    (StepEvent.AWAITS_SIGNAL, (S.NOT_BEGUN, S.READY), (S.AWAITS_SIGNAL,), CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.SIGNALLED,
+        (S.NOT_BEGUN, S.READY, S.AWAITS_SIGNAL),
+        (S.PROCESSED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
+    (StepEvent.NO_SIGNAL, (S.AWAITS_SIGNAL,), (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # At its agent.
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
     (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, CountsInARow.BEGIN_ANEW),
+    # The outside job is not done: no failure, and nothing is counted.
+    (StepEvent.NOT_YET, (S.AT_AGENT,), (S.WAITS,), CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
     (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), CountsInARow.GO_ON),
     (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
@@ -162,15 +182,26 @@ TRANSITIONS: Sequence[
     # Commands of operators.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
-    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, CountsInARow.GO_ON),
+    # Idle: a step that is polled gets more time for that.
+    (
+        StepEvent.EXTENDED,
+        (S.READY, S.WAITS, S.PARKED, *WITHOUT_AGENT, *BUSY, S.UNDO_AT_AGENT),
+        SAME,
+        CountsInARow.GO_ON,
+    ),
     (StepEvent.RESTORED, BUSY, (S.READY,), CountsInARow.CALLS_END),
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
-    (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.RESOLVED_DONE,
+        (*IDLE, *WITHOUT_AGENT, *BUSY, S.FAILED),
+        (S.PROCESSED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
     (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
     (
         StepEvent.BEGUN_ANEW,
-        (*IDLE, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -179,7 +210,7 @@ TRANSITIONS: Sequence[
 the step gets one, and what becomes of what it counts."""
 
 STALE: Sequence[tuple[tuple[S, ...], str]] = (
-    (IDLE, "no attempt is under way"),
+    ((*IDLE, *WITHOUT_AGENT), "no attempt is under way"),
     (BUSY, "a later attempt is under way"),
     ((S.PROCESSED,), "the step is done already"),
     ((S.FAILED,), "the step has failed already"),
@@ -208,12 +239,14 @@ class TaskEvent(StrEnum):
     INSPECT = "Inspect"
     RESUBMIT = "Resubmit"
     UNDO_ASKED = "UndoAsked"
+    UNDO_PART = "UndoPart"
     CANCEL = "Cancel"
     RESOLVE = "Resolve"
     EXTEND = "Extend"
     RUN_NOW = "RunNow"
     MOVE = "Move"
     RECONCILE = "Reconcile"
+    SIGNALLED = "Signalled"
     ERASE = "Erase"
 
 
@@ -246,7 +279,8 @@ _OVER: Mapping[T, str] = {
 }
 
 TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
-    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
+    # Pending: it begins with a sleep, or waits for a signal.
+    (T.SCHEDULED, TaskEvent.START): _to(T.PENDING, T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
     # Retry without a failure: the step is parked, because of a hold.
@@ -254,9 +288,12 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
-    # Pending: a step is to be undone and to go on, after steps that may have been performed.
+    # Completed: the last step was a sleep, and is over.
+    (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    # Undone: only a wait for a callback is ended, and nothing is to be undone.
+    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Pending: a step is to be undone and to go on, after steps that may have been performed; or a
+    # sleep is left.
     (T.ACTIVE, TaskEvent.REPLIED): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
@@ -265,11 +302,15 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Pending: an earlier attempt has succeeded, and a sleep follows.
+    (T.RETRY, TaskEvent.REPLIED): _to(
+        T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
     # Archived: nothing is undone without the plan. Active: another branch still performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
-    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, *_UNDO_ENDS),
+    # Completed: a part of it was to be undone.
+    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
     (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
     **{
         (state, event): Stay(why)
@@ -302,6 +343,14 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.COMPLETED, TaskEvent.UNDO_PART): _to(T.UNDOING),
+    **{
+        (state, TaskEvent.UNDO_PART): Refusal(
+            f"only of a completed task can a part be undone, and the task is {state.lower()}"
+        )
+        for state in T
+        if state is not T.COMPLETED
+    },
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
@@ -320,7 +369,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, *_ENDS, T.CANCELLED),
-    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
     (T.ARCHIVED, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
@@ -360,6 +409,15 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.RETRY, TaskEvent.RECONCILE): _to(T.PENDING),
     (T.UNDOING, TaskEvent.RECONCILE): _to(),
     **{(state, TaskEvent.RECONCILE): Refusal(why) for state, why in _OVER.items()},
+    # A signal of an application. Completed: it has ended the last step.
+    (T.SCHEDULED, TaskEvent.SIGNALLED): _to(T.PENDING),
+    (T.PENDING, TaskEvent.SIGNALLED): _to(T.COMPLETED),
+    (T.ACTIVE, TaskEvent.SIGNALLED): _to(),
+    (T.RETRY, TaskEvent.SIGNALLED): _to(T.PENDING),
+    (T.UNDOING, TaskEvent.SIGNALLED): Refusal(
+        "the task is being undone: no step waits for a signal any more"
+    ),
+    **{(state, TaskEvent.SIGNALLED): Refusal(why) for state, why in _OVER.items()},
     **{
         (state, TaskEvent.ERASE): Refusal(
             "the task has not ended and needs its contents: cancel it, or wait for its end"

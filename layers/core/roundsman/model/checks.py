@@ -13,7 +13,7 @@ SHORTEST_DURATION = timedelta(milliseconds=1)  # records store milliseconds
 LONGEST_DURATION = timedelta(days=3650)  # longer ones are mistakes and may overflow datetime
 LONGEST_NAME = 64  # characters of a field's name that a path shows
 
-ENGINE_FIELDS = frozenset({"orderId", "processing", "cancel"})
+ENGINE_FIELDS = frozenset({"orderId", "processing", "cancel", "signal"})
 """The fields of an order event that belong to the engine, so no input type may have them."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

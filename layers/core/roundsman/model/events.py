@@ -4,13 +4,13 @@ A decision contains the task to store, the actions for the caller, and the reaso
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
-from roundsman.model.task import UNDO, Effect, Operation, StepError, Task
+from roundsman.model.task import UNDO, Effect, Operation, StepError, StepToAdd, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class Outcome(StrEnum):
     HELD = "held"  # the agent cannot take the step now; the attempt is not counted
     PROGRESS = "progress"  # a heartbeat; the attempt continues
     WAITING = "waiting"  # the attempt waits for a callback
+    POLLING = "polling"  # the outside job is not done; the attempt is made again and not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,12 @@ class Replied:
     retry_after: int | None = None
     until: int | None = None
     remind_every: int | None = None
+    again_in: int | None = None
+    within: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
     callback: bool = False
+    then: tuple[StepToAdd, ...] = ()
     sender: str | None = None
     """The principal that sent the reply, as AWS authenticated it; None if it is not known."""
 
@@ -156,6 +160,19 @@ class UndoAsked:
     """Compensate every step that may have had an effect."""
 
     asked: CommandSource
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPart:
+    """Compensate some steps of a completed task; the others stand.
+
+    It has a kind of its own among the commands: code that does not know it rejects it, and does not
+    undo the whole task.
+    """
+
+    asked: CommandSource
+    steps: tuple[str, ...]
+    """The steps that are undone, at least one, by record name (`pick[2]`, `leg[a]`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,26 +243,60 @@ class Erase:
     asked: CommandSource
 
 
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """A signal has come. It ends a step that waits for one with its name, now or later."""
+
+    asked: CommandSource
+    """`command_id` is the id of the signal."""
+    name: str
+    """The name for which a step waits."""
+    data: Json = field(default=None, repr=False)
+    """What the step gets as its result."""
+
+
 ChangeAsked: TypeAlias = (
-    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile
+    Resubmit
+    | UndoAsked
+    | UndoPart
+    | Cancel
+    | Resolve
+    | Extend
+    | RunNow
+    | Move
+    | Reconcile
+    | Signalled
 )
 """A command that changes how its task goes on."""
 OperatorEvent: TypeAlias = ChangeAsked | Erase
 CommandKind: TypeAlias = Literal[
-    "resubmit", "undo", "cancel", "resolve", "extend", "run", "move", "reconcile", "erase"
+    "resubmit",
+    "undo",
+    "undo-part",
+    "cancel",
+    "resolve",
+    "extend",
+    "run",
+    "move",
+    "reconcile",
+    "signal",
+    "erase",
 ]
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
     UndoAsked: "undo",
+    UndoPart: "undo-part",
     Cancel: "cancel",
     Resolve: "resolve",
     Extend: "extend",
     RunNow: "run",
     Move: "move",
     Reconcile: "reconcile",
+    Signalled: "signal",
     Erase: "erase",
 }
-"""The name of each command in messages, in the history and on the command line."""
+"""The name of each command in messages, in the history and on the command line, on which
+`undo-part` is `undo --steps`."""
 
 Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 
@@ -366,6 +417,8 @@ class Decision:
     """The reason in words, for the log."""
     history: tuple[HistoryRow, ...] = ()
     """The history rows to store together with the task."""
+    inputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    """The inputs of the steps that it adds to the task, by record name."""
 
     def then(self, later: "Decision") -> "Decision":
         """Merge this decision with a later one that was made on its task.
@@ -377,4 +430,5 @@ class Decision:
             tuple(dict.fromkeys((*self.actions, *later.actions))),
             f"{self.reason}; {later.reason}",
             (*self.history, *later.history),
+            {**self.inputs, **later.inputs},
         )

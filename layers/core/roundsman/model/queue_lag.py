@@ -41,6 +41,7 @@ from typing import Protocol
 
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.priority import Priority
 
 PROMPT = SECOND
 """The longest wait in a queue, in ms, that is not a backlog. A message is usually received within
@@ -86,6 +87,21 @@ class ReadNotes(Protocol):
 def queue_key(agent: str, priority: str) -> str:
     """Return the key of a queue's mark and view: `payment/normal`."""
     return f"{agent}/{priority}"
+
+
+def in_normal_queues(agents: Agents) -> dict[str, AgentView]:
+    """The views of a stack whose urgent requests are in the normal queues.
+
+    Each view of a normal queue is that of the urgent requests too. What is left of an urgent queue
+    is ignored: nobody reads it.
+    """
+    normal = {queue: view for queue, view in agents.items() if not _is_urgent(queue)}
+    urgent = {queue_key(queue.rpartition("/")[0], Priority.URGENT): queue for queue in normal}
+    return {**normal, **{queue: normal[same] for queue, same in urgent.items()}}
+
+
+def _is_urgent(queue: str) -> bool:
+    return queue.rpartition("/")[2] == Priority.URGENT
 
 
 def view_of_mark(mark: ReadMark, now: int) -> AgentView:

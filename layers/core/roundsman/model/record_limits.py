@@ -2,12 +2,15 @@
 
 An item has at most 400 KB (RECORD_LIMIT). A record above that could not be written any more, and
 its task could not end. So each part that can grow has a limit. They are here together because
-their sum counts; `tests/unit/aws/dynamodb/test_largest_record.py` builds the largest record that
-they allow, with text that cannot be compressed:
+their sum counts; `tests/contract/test_largest_record.py` builds the largest record that they allow,
+with text that cannot be compressed. It is packed, and what is not text takes little space then:
 
-- the results and the corrections: RESULTS_LIMIT, and the corrections 32 KB of it;
+- the results, the corrections and the data of unread signals: RESULTS_LIMIT, and the corrections
+  32 KB of it;
+- the ids and names of unread signals: MOST_SIGNALS of them;
 - the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
+- the names of added steps: ADDED_LIMIT;
 - the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
 - texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
   `roundsman.wire.commands`.
@@ -18,7 +21,15 @@ from typing import Final
 RECORD_LIMIT: Final = 400 * 1024
 """The maximum size of a DynamoDB item in bytes."""
 RESULTS_LIMIT: Final = 200 * 1024
-"""The maximum size of all results of a task, with its corrections, in bytes of JSON."""
+"""The maximum size of all results of a task, with its corrections and its unread signals, in bytes
+of JSON."""
+LARGEST_SIGNAL: Final = 4 * 1024
+"""The maximum size of the data of one signal, in bytes of JSON."""
+LONGEST_SIGNAL_ID: Final = 64
+"""The maximum length of the id of a signal, in characters of ASCII. A record has the id of each
+signal that has ended a step."""
+MOST_SIGNALS: Final = 10
+"""The maximum number of signals of one task that have ended no step yet."""
 ERRORS_LIMIT: Final = 28 * 1024
 """The size of all errors in the records of steps, in bytes, above which the messages of further
 ones are shortened to SHORT_MESSAGE."""
@@ -27,9 +38,15 @@ LONGEST_MESSAGE: Final = 1_000
 SHORT_MESSAGE: Final = 200
 """The maximum length of a message, in bytes of UTF-8, if the record has many errors: the parts that
 differ between orders are left out. The history has the whole message."""
-MOST_RECORDS: Final = 150
-"""The maximum number of records of steps: those of the plan, with its items, and those of items
-that a former run of the task had."""
+MOST_RECORDS: Final = 250
+"""The maximum number of records of steps: those of the plan, with its items and the steps that were
+added, and those of items that a former run of the task had."""
+ADDED_LIMIT: Final = 16 * 1024
+"""The maximum size of the names of added steps, with those of the steps that added them and that
+they come after, in bytes."""
+LARGEST_STEP_INPUT: Final = 16 * 1024
+"""The maximum size of the input of one added step, in bytes of JSON. It is not in the record, but
+in a row with those of others."""
 MOST_AGENTS: Final = 8
 """The maximum number of agents of one step. A record has the names of those that were tried."""
 MOST_USED_ROUNDS: Final = 200

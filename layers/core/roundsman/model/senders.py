@@ -8,7 +8,7 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#iden
 
 from dataclasses import dataclass, replace
 
-from roundsman.model.events import Cancel, OperatorEvent
+from roundsman.model.events import Cancel, OperatorEvent, Signalled
 
 LONGEST_SENDER = 128
 """Longer than any `SenderId`: the unique id of a role, a colon, and 64 characters of a session."""
@@ -25,8 +25,8 @@ class Senders:
     operators: frozenset[str] = frozenset()
     """The unique ids of the operators' roles and users; empty if any principal is fine."""
     submission: str | None = None
-    """The unique id of the role of the submission function, which forwards the cancellations of
-    applications; None if it is not known."""
+    """The unique id of the role of the submission function, which forwards the cancellations and
+    signals of applications; None if it is not known."""
     supervisor: str | None = None
     """The unique id of the role of the supervisor function, which sends the commands of bulk runs;
     None if it is not known."""
@@ -80,9 +80,9 @@ def principal_of(sender: str | None) -> str | None:
 
 
 def _forwards(event: OperatorEvent, sender: str | None, senders: Senders) -> bool:
-    """Whether submission forwards the event. Of all commands it sends only cancellations."""
+    """Whether submission forwards the event: a cancellation or a signal of an application."""
     known = senders.submission is not None and principal_of(sender) == senders.submission
-    return known and isinstance(event, Cancel)
+    return known and isinstance(event, Cancel | Signalled)
 
 
 def _carries_out(sender: str | None, senders: Senders) -> bool:

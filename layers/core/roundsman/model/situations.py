@@ -1,6 +1,6 @@
 """The situations of a step, each with the values that exist only in it.
 
-A step is in one of seven, for its perform and for its undo (`StepRecord.situation`). What outlives
+A step is in one of nine, for its perform and for its undo (`StepRecord.situation`). What outlives
 a situation, such as the idempotency key and the number of failures, is in the record itself.
 Instants are epoch ms; None means that there is no such instant.
 """
@@ -47,6 +47,26 @@ class Parked:
     """When the step should have been claimed."""
     since: int
     """Since when the step has been parked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asleep:
+    """It is a sleep, which has begun and ends by itself. It has no agent."""
+
+    until: int
+    """When the sleep ends."""
+    since: int
+    """When it began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitsSignal:
+    """It waits for a signal, which ends it. It has no agent."""
+
+    until: int
+    """When the step fails if no signal has come."""
+    since: int
+    """When the wait began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,5 +153,7 @@ ToBegin: TypeAlias = Ready | WaitsUntil | Parked
 """The situations in which a step is to be claimed, at once or later."""
 Attempt: TypeAlias = AtAgent | AwaitsCallback
 """The situations in which an attempt is under way."""
-Situation: TypeAlias = NotBegun | ToBegin | Attempt | Ended
+WithoutAgent: TypeAlias = Asleep | AwaitsSignal
+"""The situations of a step without an agent that has begun and is not over."""
+Situation: TypeAlias = NotBegun | ToBegin | WithoutAgent | Attempt | Ended
 """What a step does or waits for."""

@@ -2,7 +2,7 @@
 
 The task states are those of asynq, plus those of the undo and of a cancelled task. The step states
 are those of the Scheduler Agent Supervisor pattern. A situation says more: a Pending step may be
-ready, wait for a time, or be parked.
+ready, wait for a time, be parked, be asleep, or await its signal.
 """
 
 from enum import StrEnum
@@ -58,6 +58,10 @@ class SituationName(StrEnum):
     """It waits for a time: for its next attempt."""
     PARKED = "parked"
     """It waits for an agent that takes no work."""
+    ASLEEP = "asleep"
+    """It is a sleep, which ends by itself."""
+    AWAITS_SIGNAL = "awaits its signal"
+    """It waits for a signal, which ends it."""
     AT_AGENT = "at its agent"
     """Its request was sent, or is about to be."""
     AWAITS_CALLBACK = "awaits its callback"
@@ -84,6 +88,8 @@ IDLE = (SituationName.NOT_BEGUN, SituationName.READY, SituationName.WAITS, Situa
 """The situations of a step that is to be performed and is not under way."""
 BUSY = (SituationName.AT_AGENT, SituationName.AWAITS_CALLBACK)
 """The situations of a step whose perform is under way."""
+WITHOUT_AGENT = (SituationName.ASLEEP, SituationName.AWAITS_SIGNAL)
+"""The situations of a step without an agent that has begun and is not over."""
 UNDO_IDLE = (SituationName.UNDO_READY, SituationName.UNDO_WAITS, SituationName.UNDO_PARKED)
 """The situations of a step that is to be undone and whose undo is not under way."""
 
@@ -98,7 +104,7 @@ OF_UNDO = frozenset(
 """The situations of a step that is being undone, or was."""
 
 _STATE_OF = {
-    **dict.fromkeys(IDLE, ProcessState.PENDING),
+    **dict.fromkeys((*IDLE, *WITHOUT_AGENT), ProcessState.PENDING),
     **dict.fromkeys(BUSY, ProcessState.PROCESSING),
     SituationName.PROCESSED: ProcessState.PROCESSED,
     SituationName.SKIPPED: ProcessState.SKIPPED,

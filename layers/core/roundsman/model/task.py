@@ -11,11 +11,13 @@ from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
-from roundsman.model.json import Json
+from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     End,
     Ended,
     NotBegun,
@@ -25,10 +27,11 @@ from roundsman.model.situations import (
     ToBegin,
     UnderWay,
     WaitsUntil,
+    WithoutAgent,
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
-SCHEMA = 7
+SCHEMA = 8
 """The newest record format that this code reads. It does not change a record with a higher one. The
 formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
@@ -36,6 +39,12 @@ PACKED_SCHEMA = 4
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
+
+ADDED_SCHEMA = 8
+"""The format of a record with steps that were added at run time. Code that does not know of them
+would complete the task without them."""
+SIGNALS_SCHEMA = 8
+"""The format of a record with signals. Code that does not know of them would lose them."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -115,6 +124,14 @@ class StepRecord:
     under one idempotency key have the same input."""
     reminders: int = 0
     """The number of reminders that were sent under the current idempotency key, in all attempts."""
+    polls: int = 0
+    """How often its agent has replied that the outside job is not done yet; 0 if it is not polled,
+    or not any more."""
+    polled_since: int | None = None
+    """When its agent first replied so; None if `polls` is 0."""
+    poll_until: int | None = None
+    """Until when the step is polled; None if `polls` is 0. If the job is not done then, the step
+    has failed."""
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     acts_until: int | None = None
@@ -129,6 +146,9 @@ class StepRecord:
     wait_ended_at: int | None = None
     """When the step's wait for its callback was ended because its task was ending; None if it was
     not, or if an answer came after that."""
+    key_until: int | None = None
+    """Until when the service finds the effect by the key, so that it can be undone; None if nothing
+    was sent under the key, or if it has no `key_lifetime`."""
 
     # Of its operation: the attempts to perform it, or to undo it.
 
@@ -155,7 +175,9 @@ class StepRecord:
     finished_at: int | None = None
     """When the step last ended."""
     result: Json = None
-    """What the agent returned."""
+    """What the agent returned, or the data of the signal that ended the step."""
+    signal: str | None = None
+    """The id of the signal that ended the step; None if none did."""
     error: StepError | None = None
     """The error of the last attempt that failed."""
     after_undo: "AfterUndo | None" = None
@@ -265,6 +287,7 @@ class StepRecord:
     def admitted(self) -> bool:
         """Whether its condition was evaluated, so that it is not evaluated again."""
         waits = self.not_before is not None or self.held_since is not None
+        waits = waits or isinstance(self.situation, WithoutAgent)
         return self.started_at is not None or waits or bool(self.tried)
 
     @property
@@ -287,6 +310,8 @@ _NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] =
     (PERFORM, Ready): SituationName.READY,
     (PERFORM, WaitsUntil): SituationName.WAITS,
     (PERFORM, Parked): SituationName.PARKED,
+    (PERFORM, Asleep): SituationName.ASLEEP,
+    (PERFORM, AwaitsSignal): SituationName.AWAITS_SIGNAL,
     (PERFORM, AtAgent): SituationName.AT_AGENT,
     (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
     (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,
@@ -316,6 +341,60 @@ class SettledRow:
     expires_at: int | None = None
     """When the row may be removed; None if it does not expire."""
 
+
+@dataclass(frozen=True, slots=True)
+class AddedStep:
+    """A step that was added to a task at run time. Its kind is in its name: `book_leg[leg-3]`."""
+
+    adder: str
+    """The name of the step whose reply added it. It comes after that step."""
+    after: tuple[str, ...] = ()
+    """The names of the further steps that it comes after."""
+    digest: str = ""
+    """Identifies the input that it was added with; empty once the task is erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepToAdd:
+    """A step that a reply adds to its task."""
+
+    name: str
+    """The kind of the step, and its own name: `book_leg[leg-3]`."""
+    after: tuple[str, ...] = ()
+    """The names of the steps that it comes after, besides the one that adds it."""
+    input: Json = field(default=None, repr=False)
+    """What its requests contain as their step input; at most LARGEST_STEP_INPUT bytes."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies the input: 20 hexadecimal digits."""
+        return sha256(canonical_json(self.input))[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadSignal:
+    """A signal that has come to a task and has not ended a step yet."""
+
+    id: str
+    """Identifies the signal: one that comes twice counts once."""
+    name: str
+    """The name for which a step waits."""
+    at: int
+    """When it was stored, in epoch ms."""
+    data: Json = field(default=None, repr=False)
+    """What the step that it ends gets as its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRows:
+    """The rows in which the store has the inputs of the steps that were added to a task."""
+
+    count: int = 0
+    expires_at: int | None = None
+    """When they may be removed; None if they do not expire."""
+
+
+NO_INPUT_ROWS: Final = InputRows()
 
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step had begun, and after its task
@@ -350,9 +429,22 @@ class Termination:
     step: str | None = None
     """The step that failed; None if the task failed as a whole or no step failed."""
     undo: bool = False
-    """First compensate every step that may have had an effect."""
+    """First compensate every step that may have had an effect, or those of `part`."""
     error: StepError | None = None
     """The error that ended the task; None if a person ended it."""
+    part: tuple[str, ...] = ()
+    """The steps that were taken back from a completed task, by record name; it ends Completed
+    again, since the others stand. Empty for a task that ends in another state."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless just a task that ends Completed has a part that is undone."""
+        is_part = self.how is TaskState.COMPLETED
+        if bool(self.part) is not is_part or (is_part and not self.undo):
+            raise ValueError("a part is undone of a task that ends Completed, and of no other")
+
+    def undoes(self, step: str) -> bool:
+        """Whether the step is undone before the task ends, if it may have had an effect."""
+        return self.undo and (not self.part or step in self.part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,7 +483,8 @@ class Task:
     owed: tuple[Owed, ...] = ()
     """The statuses and alerts that are not known to be sent."""
     ending: Termination | None = None
-    """How the task ends; None while it goes on."""
+    """How the task ends; None while it goes on, and once it is completed, unless a part of it was
+    taken back."""
     ended_at: int | None = None
     """When the task ended; None while it is open."""
     expires_at: int | None = None
@@ -409,6 +502,11 @@ class Task:
     fan_outs: Mapping[str, int] = field(default_factory=dict)
     """The number of items of each fan-out step for which it is known. The records of the items are
     `name[0]`, `name[1]` and so on."""
+    added: Mapping[str, AddedStep] = field(default_factory=dict)
+    """The steps that were added at run time, by record name, in the order in which they were added.
+    Their inputs are not here: the store has them in rows beside the record."""
+    signals: tuple[UnreadSignal, ...] = ()
+    """The signals that have ended no step yet, in the order in which they came."""
     held_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""
@@ -435,6 +533,9 @@ class Task:
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
+    input_rows: InputRows = field(default=NO_INPUT_ROWS, compare=False, repr=False)
+    """The rows that the store has for the inputs of added steps, as they were when the task was
+    loaded. Only the store reads and sets this."""
 
     @property
     def ended(self) -> bool:
@@ -519,16 +620,32 @@ def item_place(name: str) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
-def step_of(name: str) -> str:
-    """Return the step of the definition that a record belongs to: `pick[3]` gives `pick`.
-
-    A name that is not the name of an item record is returned unchanged.
-    """
+def fan_out_of(name: str) -> str:
+    """Return the fan-out that an item belongs to: `pick[3]` gives `pick`; else the name itself."""
     found = item_place(name)
     return found[0] if found else name
 
 
+def step_of(name: str) -> str:
+    """Return the step or kind of the definition that a record belongs to: `pick[3]` gives `pick`.
+
+    The name of a step of the definition is returned unchanged.
+    """
+    found = _PART.fullmatch(name)
+    return found[1] if found else name
+
+
+def added_name(kind: str, label: str) -> str:
+    """Return the name of the record of an added step: `book_leg[leg-3]`."""
+    return f"{kind}[{label}]"
+
+
+LABEL: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,39}")
+"""The name that an added step has within its kind. It is never only digits, as that of an item."""
+ADDED_NAME: Final = re.compile(rf"[a-z][a-z0-9_]{{0,39}}\[{LABEL.pattern}\]")
+"""The name of the record of an added step."""
 _ITEM = re.compile(r"(.+)\[([0-9]+)\]")
+_PART = re.compile(r"(.+)\[([A-Za-z0-9][A-Za-z0-9._-]*)\]")
 
 
 TASK_ID: Final = re.compile(r"[A-Za-z0-9._~-]{1,128}")

@@ -7,8 +7,7 @@ nothing that the redelivery does not erase.
 
 from zlib import crc32
 
-from roundsman.engine.erasure import ERASE
-from roundsman.engine.history import ROWS_A_VERSION, seq
+from roundsman.engine.history import ERASE, ROWS_A_VERSION, seq
 from roundsman.model.events import Erase, HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.task import Task

@@ -6,7 +6,7 @@ No state is kept between messages: any instance can continue any task from its r
 A message is acknowledged (the call returns) only after the actions that it caused were sent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -38,6 +38,7 @@ from roundsman.model.events import (
     Replied,
     Resubmit,
     SendRequest,
+    Signalled,
     Start,
     StartTask,
 )
@@ -243,7 +244,10 @@ class Scheduler:
         except Refused as refused:
             return [self._refused(task, event, str(refused))]
         if fold.changes:
-            saved = self._tasks.save(fold.task, seen=task.version, history=fold.merged.history)
+            merged = fold.merged
+            saved = self._tasks.save(
+                fold.task, seen=task.version, history=merged.history, inputs=merged.inputs
+            )
             if isinstance(saved, Superseded):
                 return []
         elif not latest:
@@ -306,12 +310,18 @@ class Scheduler:
         raise InvalidMessage([Problem("taskId", why)])
 
     def _refused(self, task: Task, event: Event, why: str) -> Handled:
-        """Store why an operator's command was refused, as a row of the task's history."""
+        """Store why a command was refused, as a row of the task's history.
+
+        Raises InvalidMessage for a signal, which becomes a rejected message: its application
+        believes that it counts, and does not read the history.
+        """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
+        if isinstance(event, Signalled):
+            raise InvalidMessage([Problem("signal", f"{event.name} is refused: {why}")])
         return Handled(row.reason, task, task)
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
@@ -365,8 +375,11 @@ class Scheduler:
         their own claims, and their requests are sent again.
         """
         handled = list[Handled]()
+        inputs = fold.merged.inputs  # of steps that one decision adds, and a later one claims
         for (before, part), (_, claimant) in zip(fold.parts(), deliveries, strict=False):
-            requests = self._requests_of(plan, replace(part, task=fold.task), claimant)
+            requests = self._requests_of(
+                plan, replace(part, task=fold.task, inputs=inputs), claimant
+            )
             if isinstance(requests, Handled):
                 handled.append(requests)
             else:
@@ -417,11 +430,18 @@ class Scheduler:
         if not steps:
             return ()
         order, now = self._orders.content_of(task), self._clock()
-        requests = [request_for(plan, task, step, order, now) for step in steps]
+        inputs = self._step_inputs(decision, steps)
+        requests = [request_for(plan, task, step, order, now, inputs.get(step)) for step in steps]
         self._outbox.send_requests(
             [(agent_of(plan, task, r.step), task.priority, r) for r in requests]
         )
         return tuple(requests)
+
+    def _step_inputs(self, decision: Decision, steps: Sequence[str]) -> Mapping[str, Json]:
+        """The inputs of those of these steps that were added: as decided now, or as stored."""
+        task, known = decision.task, decision.inputs
+        stored = [step for step in steps if step in task.added and step not in known]
+        return {**known, **self._tasks.inputs(task, stored)} if stored else known
 
     def _unsendable(
         self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant

@@ -1,8 +1,8 @@
-"""Reads the messages of the SubmissionQueue: order events and cancel events.
+"""Reads the messages of the SubmissionQueue: order events, cancel events and signals.
 
 In an order event, `orderId` and `processing` belong to the engine. Every other field is the
 workflow's input, and the workflow's input type defines what is valid. A cancel event has `orderId`
-and `cancel`, and no other field.
+and `cancel`, a signal has `orderId` and `signal`, and neither has another field.
 
 An event is accepted or rejected as a whole, and a rejection lists every problem. Unknown fields
 are rejected where the type is known: otherwise a typo in `processing` would be ignored silently,
@@ -12,7 +12,7 @@ a value, since a value may be a payment token or an address.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Never, TypedDict, cast
+from typing import Annotated, Never, NotRequired, TypedDict, cast
 
 from roundsman.definition.expressions import ANYTHING, Shape
 from roundsman.definition.input_types import (
@@ -27,6 +27,7 @@ from roundsman.definition.input_types import (
 )
 from roundsman.definition.workflow import Workflow
 from roundsman.errors import InvalidInput, Problem, RejectedOrder
+from roundsman.model.checks import ENGINE_FIELDS, NAME
 from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
 from roundsman.model.json import (
     Json,
@@ -38,8 +39,10 @@ from roundsman.model.json import (
     sha256,
     size_in_bytes,
 )
+from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
-from roundsman.submission.submission import CancelAsked, ValidOrder
+from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
 
 LARGEST_EVENT = LARGEST_INPUT  # bytes; keeps order and task, with results, below 400 KB per item
 DEEPEST_EVENT = DEEPEST_INPUT
@@ -50,6 +53,7 @@ MOST_PROBLEMS = 1_000  # keeps a rejection small enough to send
 ORDER_ID = "orderId"
 PROCESSING = "processing"
 CANCEL = "cancel"
+SIGNAL = "signal"
 
 _OrderId = Annotated[
     str,
@@ -76,11 +80,26 @@ class CancelEvent(OrderIdField):
     cancel: CancelFields
 
 
+class SignalFields(TypedDict):
+    """The `signal` object. `id` and `data` are optional; null means the same as absent."""
+
+    name: Annotated[str, Pattern(NAME.pattern, "1 to 40 characters of a-z, 0-9 and _")]
+    id: NotRequired[Annotated[str, Pattern(SIGNAL_ID.pattern, SIGNAL_ID_WORDS)] | None]
+    data: NotRequired[Json]
+
+
+class SignalEvent(OrderIdField):
+    """A signal."""
+
+    signal: SignalFields
+
+
 class EventFields(OrderIdField, total=False):
     """The fields of an event that belong to the engine."""
 
     processing: ProcessingFields
     cancel: CancelFields
+    signal: SignalFields
 
 
 @dataclass(frozen=True)
@@ -91,7 +110,7 @@ class EventShape(Shape):
 
     def field(self, name: str) -> Shape:
         """The shape of a field."""
-        own = name in (ORDER_ID, PROCESSING, CANCEL)
+        own = name in ENGINE_FIELDS
         return (InputShape(EventFields, "event") if own else self.input).field(name)
 
 
@@ -106,7 +125,7 @@ class EventReader:
 
     def read(
         self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
-    ) -> ValidOrder | CancelAsked:
+    ) -> ValidOrder | CancelAsked | SignalSent:
         """Read the text of a message.
 
         `now` is in epoch ms. `reply_queue_problem` takes the URL of a queue and returns None if
@@ -125,10 +144,11 @@ class EventReader:
             OrderIdField, {name: event[name] for name in (ORDER_ID,) if name in event}
         )
         order_id = cast("str | None", valid.get(ORDER_ID))
-        if CANCEL in event:
-            mixed = self._mixed(event, processing.workflow)
+        kind = next((name for name in (CANCEL, SIGNAL) if name in event), None)
+        if kind is not None:
+            mixed = self._mixed(event, kind, processing.workflow)
             if not (too_large or mixed):
-                return _cancellation(event)
+                return _cancellation(event) if kind == CANCEL else _signal(body, event)
             # The other problems of the order are irrelevant then.
             _reject(too_large or [*mixed, *problems], order_id, processing)
         given = {n: v for n, v in event.items() if n not in (ORDER_ID, PROCESSING)}
@@ -159,19 +179,24 @@ class EventReader:
         workflow = named or first
         return EventShape(ANYTHING if workflow is None else given_shape(workflow.input))
 
-    def _mixed(self, event: Mapping[str, Json], workflow: Workflow | None) -> list[Problem]:
-        """The problem of an event that has `cancel` and fields of an order; empty if none."""
-        kind = None if workflow is None else given_type(workflow.input)
-        others = set(event) - {ORDER_ID, CANCEL}
-        if kind is not None:
-            others &= {PROCESSING, *field_names(kind)}
+    def _mixed(
+        self, event: Mapping[str, Json], kind: str, workflow: Workflow | None
+    ) -> list[Problem]:
+        """The problem of a cancel event or a signal with fields of an order; empty if none.
+
+        `kind` is CANCEL or SIGNAL.
+        """
+        typed = None if workflow is None else given_type(workflow.input)
+        others = set(event) - {ORDER_ID, kind}
+        if typed is not None:
+            others &= {PROCESSING, SIGNAL, *field_names(typed)}
         if not others:
             return []
         sentence = (
-            "a cancel message may have no order field except orderId; "
+            f"a {kind} message may have no order field except orderId; "
             "send the order in a separate message"
         )
-        return [Problem(CANCEL, sentence)]
+        return [Problem(kind, sentence)]
 
     def _input(
         self, workflow: Workflow | None, given: Mapping[str, Json]
@@ -230,6 +255,22 @@ def _cancellation(event: Mapping[str, Json]) -> CancelAsked:
     return CancelAsked(
         cast("str", valid[ORDER_ID]), cancel.get("undo") is not False, cancel.get("reason") or ""
     )
+
+
+def _signal(body: str, event: Mapping[str, Json]) -> SignalSent:
+    valid, problems = read_fields(SignalEvent, event)
+    problems = problems or _not_text(event) or _not_kept(body)
+    given = event[SIGNAL]
+    data = given.get("data") if isinstance(given, Mapping) else None
+    size = size_in_bytes(data)
+    if not problems and size > LARGEST_SIGNAL:
+        sentence = f"has {size} bytes; at most {LARGEST_SIGNAL} are allowed"
+        problems = [Problem("signal.data", sentence)]
+    if problems:
+        order_id = cast("str | None", valid.get(ORDER_ID))
+        raise RejectedOrder(_shortened(problems), order_id=order_id)
+    signal = cast("SignalFields", valid[SIGNAL])
+    return SignalSent(cast("str", valid[ORDER_ID]), signal["name"], data, signal.get("id"))
 
 
 def _reject(problems: list[Problem], order_id: str | None, processing: Processing) -> Never:

@@ -1,16 +1,22 @@
 """The `processing` object of an order event: the application's options for this order."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, TypedDict, TypeVar
 
 from roundsman.definition.input_types import Pattern, Range, Text, read_fields
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem
-from roundsman.model.instants import SECOND, format_duration, milliseconds
+from roundsman.model.instants import (
+    EPOCH,
+    INSTANT_EXAMPLE,
+    SECOND,
+    format_duration,
+    milliseconds,
+    read_instant,
+)
 from roundsman.model.json import Json
 from roundsman.model.priority import Priority
 
@@ -22,15 +28,12 @@ LONGEST_URL = 512
 
 T = TypeVar("T")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-_OFFSET = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
-_EXAMPLE = "2026-12-01T09:00:00Z or 2026-12-01T10:00:00+01:00"
 
-_Instant = Annotated[str, Pattern(_INSTANT, f"an instant such as {_EXAMPLE}")]
+_Instant = Annotated[str, Pattern(_INSTANT, f"an instant such as {INSTANT_EXAMPLE}")]
 
 
 class ProcessingFields(TypedDict, total=False):
@@ -90,11 +93,10 @@ def read_processing(
     instants: dict[str, int] = {}
     for name in ("processAt", "run"):
         if isinstance(text := valid.get(name), str):
-            found = _instant(text)
-            if isinstance(found, int):
-                instants[name] = found
-            else:
-                problems.append(Problem(f"processing.{name}", found))
+            try:
+                instants[name] = read_instant(text)
+            except ValueError as problem:
+                problems.append(Problem(f"processing.{name}", str(problem)))
     if isinstance(given, Mapping) and all(
         given.get(name) is not None for name in ("processAt", "processIn")
     ):
@@ -168,20 +170,9 @@ def _checked(
     return Processing(workflow, options, problems, run)
 
 
-def _instant(text: str) -> int | str:
-    """Convert an ISO 8601 instant to epoch ms, or return what is wrong with it."""
-    if not _OFFSET.search(text):
-        return f"must include its offset from UTC, as in {_EXAMPLE}"
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return "is not a valid date and time"
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
 def _compact(at: int) -> str:
     """An instant (epoch ms) as text to the second, in characters that an order id may have."""
-    return f"{_EPOCH + timedelta(milliseconds=at):%Y%m%dT%H%M%SZ}"
+    return f"{EPOCH + timedelta(milliseconds=at):%Y%m%dT%H%M%SZ}"
 
 
 def _milliseconds(seconds: int | None) -> int | None:

@@ -1,6 +1,6 @@
 """Submission stores an order and its task in one operation, once for each order id.
 
-It also passes an application's cancellation of an order on to the scheduler.
+It also passes an application's cancellation of an order, or a signal to it, on to the scheduler.
 """
 
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from roundsman.definition.plan import Plan
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
-from roundsman.model.events import Cancel, CommandSource
+from roundsman.model.events import Cancel, CommandSource, Signalled
+from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.task import Owed, Task
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
@@ -19,6 +20,9 @@ from roundsman.wire.messages import status_body
 
 APPLICATION = "application"
 """The author of commands from the SubmissionQueue in the task's history."""
+
+WAITS_FOR_ORDER = 5 * MINUTE
+"""How long a signal to an order without a task is tried again, in ms."""
 
 TAKEN = Problem("orderId", "already used: an order with this id and different content exists")
 NO_TASK = Problem(
@@ -51,11 +55,24 @@ class CancelAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalSent:
+    """An application's signal to its order."""
+
+    order_id: str
+    name: str
+    """The name for which a step waits."""
+    data: Json = field(repr=False)
+    """What the step that it ends gets as its result."""
+    id: str | None = None
+    """Identifies the signal; None if its message does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Submitted:
     """What became of an order event."""
 
     created: bool
-    """Whether the order was stored; False for a repeated order and for a cancellation."""
+    """Whether the order was stored; False for a repeated order, a cancellation and a signal."""
     reason: str
     delivered: OwedResult = field(default_factory=OwedResult)
 
@@ -128,6 +145,34 @@ class Submission:
         event = Cancel(source, asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was sent to the scheduler")
+
+    def signal(
+        self,
+        signal: SignalSent,
+        message_id: str,
+        sender: str | None = None,
+        *,
+        waited_since: int | None = None,
+    ) -> Submitted:
+        """Send the signal to the scheduler, as a command about the order's task.
+
+        `sender` is the principal that sent the event, as in `cancel`. `waited_since` is when the
+        message was sent (epoch ms), if this is a redelivery of it; else None. Idempotent for the
+        same id, or for the same message if the signal has no id.
+
+        The scheduler decides which step the signal ends. Raises RejectedOrder if the task still
+        does not exist WAITS_FOR_ORDER after the message was sent, and TryAgain before, because the
+        order may be on its way.
+        """
+        now = self._clock()
+        if self._tasks.load(signal.order_id, now) is None:
+            if waited_since is not None and now - waited_since >= WAITS_FOR_ORDER:
+                raise RejectedOrder([NO_TASK], order_id=signal.order_id)
+            raise TryAgain("the order of a signal has no task, and may be on its way")
+        source = CommandSource(signal.id or message_id, APPLICATION, forwarded_for=sender)
+        event = Signalled(source, signal.name, signal.data)
+        self._outbox.send_command(command_of(signal.order_id, event))
+        return Submitted(False, "its signal was sent to the scheduler")
 
     def _announce(self, task: Task) -> OwedResult:
         """Send `received`, then Start.

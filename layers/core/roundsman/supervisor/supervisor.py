@@ -88,6 +88,8 @@ class PassReport:
     """The age of the oldest due entry in ms."""
     finished: bool = True
     """False if the time was over or a shard could not be read or completed."""
+    unread: str | None = None
+    """Why a shard could not be read; None if all that were begun could be."""
     refused: str | None = None
     """The first call that AWS refused; None if there was none."""
     blind: bool = False
@@ -250,6 +252,7 @@ class Supervisor:
                 report.ahead += self._ahead.send(soon, go_on)
         except (TryAgain, CallRefused) as problem:
             report.finished = False  # the other shards may be readable
+            report.unread = str(problem)
             report.reasons.append((lane, str(problem)))
             if isinstance(problem, CallRefused):
                 self._refused(lane, problem, report)

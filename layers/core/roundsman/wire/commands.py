@@ -22,10 +22,13 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
+    UndoPart,
 )
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.json import Json
+from roundsman.model.record_limits import LONGEST_SIGNAL_ID
 from roundsman.model.senders import LONGEST_SENDER
 from roundsman.wire.fields import (
     ANY,
@@ -44,6 +47,9 @@ from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
 PLAN_HASH = re.compile("[0-9a-f]{64}")
+SIGNAL_ID = re.compile(rf"[!-~]{{1,{LONGEST_SIGNAL_ID}}}")
+"""What the id of a signal may be."""
+SIGNAL_ID_WORDS = f"1 to {LONGEST_SIGNAL_ID} ASCII letters, digits or punctuation, no spaces"
 LONGEST_COMMAND_ID = 128  # characters
 LONGEST_REASON = 1_000  # characters
 LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; resubmit a task that needs more time
@@ -94,6 +100,8 @@ def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
         if event.did and event.fresh_key:
             fields.problem("freshKey", "a step that happened keeps its key")
         return event if event.did else replace(event, result=None)
+    if isinstance(event, Signalled) and not SIGNAL_ID.fullmatch(event.asked.command_id):
+        fields.problem("commandId", f"must be {SIGNAL_ID_WORDS}")
     return event
 
 
@@ -128,6 +136,13 @@ def _read_plan_hash(fields: Fields, name: str) -> str | None:
 def _read_hash(fields: Fields, name: str) -> str:
     fields.text(name)  # it is required
     return _read_plan_hash(fields, name) or ""
+
+
+def _read_part(fields: Fields, name: str) -> tuple[str, ...]:
+    steps = fields.texts(name)
+    if not steps:
+        fields.problem(name, "must name at least one step")
+    return steps
 
 
 def _read_input(fields: Fields, name: str) -> Correction:
@@ -166,6 +181,9 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("notDone", "not_done", TEXTS, ()),
     ),
     "undo": FieldTable(UndoAsked),
+    "undo-part": FieldTable(
+        UndoPart, Field("steps", "steps", Kind("list of texts", _read_part, list))
+    ),
     "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),
     "resolve": FieldTable(
         Resolve,
@@ -190,6 +208,11 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
     "run": FieldTable(RunNow),
     "move": FieldTable(Move, Field("plan", "plan", Kind("64 hexadecimal digits", _read_hash))),
     "reconcile": FieldTable(Reconcile, Field("restoredTo", "restored_to", NUMBER)),
+    "signal": FieldTable(
+        Signalled,
+        Field("name", "name", TEXT),
+        Field("data", "data", ANY, None, always=True),
+    ),
     "erase": FieldTable(Erase),
 }
 """The further fields of each command of a person, by the kind of the command."""

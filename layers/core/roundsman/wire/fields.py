@@ -118,6 +118,21 @@ class Fields:
             return None
         return Fields(self.mapping(name), f"{self._path}{name}.", self._problems)
 
+    def objects(self, name: str) -> "list[Fields]":
+        """Return a reader for each object of a list; none if the field is absent or null.
+
+        The readers add their problems to those of this one.
+        """
+        value = self._value.get(name) or []
+        if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+            self.problem(name, "must be a list of objects")
+            return []
+        return [
+            Fields(one, f"{self._path}{name}[{place}].", self._problems)
+            for place, one in enumerate(value)
+            if isinstance(one, Mapping)
+        ]
+
 
 MessageTable: TypeAlias = "FieldTable[Fields, Json, T]"
 

@@ -14,7 +14,7 @@ from roundsman.model.events import Claimant, Outcome, Replied
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.task import TASK_ID, Effect, Owed, StepError, Task
+from roundsman.model.task import ADDED_NAME, TASK_ID, Effect, Owed, StepError, StepToAdd, Task
 from roundsman.wire.fields import (
     ANY,
     ANY_TEXT,
@@ -24,6 +24,7 @@ from roundsman.wire.fields import (
     OPTIONAL_NUMBER,
     OPTIONAL_TEXT,
     TEXT,
+    TEXTS,
     Fields,
     MessageTable,
     enumeration,
@@ -69,6 +70,8 @@ class AgentRequest:
     """When the agent must have shown progress; None if the step has no heartbeats."""
     item: Json = None
     """The item that the request is for; None if the step is not an item of a fan-out."""
+    step_input: Json = None
+    """What the step was added with; None if it was not added at run time."""
     within: int | None = None
     """How long the attempt may take in ms, if a person gave it more time than the step has."""
     reminder: int | None = None
@@ -123,6 +126,11 @@ class Reply:
     """Until when a `waiting` step waits for its callback; required in a `waiting` reply."""
     remind_every: int | None = None
     """The time in ms between two reminders of a `waiting` step; None for no reminders."""
+    again_in: int | None = None
+    """In a `polling` reply, where it is required: the time in ms until the step is polled again."""
+    within: int | None = None
+    """In a `polling` reply, where it is required: the time in ms for which the step is polled. The
+    first such reply under the idempotency key decides."""
     outcome_unknown: bool = False
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
     may have happened."""
@@ -132,6 +140,8 @@ class Reply:
     none will. `stands`: the effect took place, although the attempt failed."""
     callback: bool = False
     """The reply is from an outside system or a person that used a callback token."""
+    then: tuple[StepToAdd, ...] = ()
+    """The steps that a `succeeded` reply to a perform adds to the task."""
 
     def body(self) -> str:
         """Return the body of the message."""
@@ -162,9 +172,12 @@ class Reply:
             retry_after=self.retry_after,
             until=self.until,
             remind_every=self.remind_every,
+            again_in=self.again_in,
+            within=self.within,
             outcome_unknown=self.outcome_unknown,
             effect=self.effect,
             callback=self.callback,
+            then=self.then,
             sender=sender,
         )
 
@@ -199,6 +212,10 @@ def read_reply(body: str) -> Reply:
         fields.problem("error", f"missing in a {reply.outcome} reply")
     if reply.outcome is Outcome.WAITING and reply.until is None:
         fields.problem("until", "missing in a waiting reply")
+    if reply.outcome is Outcome.POLLING:
+        for name, value in (("againIn", reply.again_in), ("within", reply.within)):
+            if value is None:
+                fields.problem(name, "missing in a polling reply")
     fields.done()
     return reply
 
@@ -306,6 +323,13 @@ def _read_effect(fields: Fields, name: str) -> Effect | None:
     return None
 
 
+def _read_added_name(fields: Fields, name: str) -> str:
+    found = fields.text(name)
+    if found and not ADDED_NAME.fullmatch(found):
+        fields.problem(name, "must be the name of an added step, such as book_leg[leg-3]")
+    return found
+
+
 TASK_ID_TEXT: "Kind[Fields, Json, str]" = Kind("task id", read_task_id)
 OPERATION = one_of(*OPERATIONS)
 
@@ -326,8 +350,20 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False, always=True),
     Field("heartbeatBy", "heartbeat_by", OPTIONAL_NUMBER, None),
     Field("item", "item", ANY, None),
+    Field("stepInput", "step_input", ANY, None),
     Field("within", "within", OPTIONAL_NUMBER, None),
     Field("reminder", "reminder", OPTIONAL_NUMBER, None),
+)
+STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
+    StepToAdd,
+    Field("name", "name", Kind("`kind[name]`", _read_added_name)),
+    Field("after", "after", TEXTS, ()),
+    Field("input", "input", ANY, None),
+)
+STEPS_TO_ADD: "Kind[Fields, Json, tuple[StepToAdd, ...]]" = Kind(
+    "list of objects",
+    lambda fields, name: tuple(STEP_TO_ADD.read(one) for one in fields.objects(name)),
+    lambda steps: [STEP_TO_ADD.written(one) for one in steps],
 )
 REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
     ReplyError,
@@ -349,8 +385,11 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("result", "result", ANY, None, always=True),  # only in a `succeeded` reply
     Field("until", "until", OPTIONAL_NUMBER, None),
     Field("remindEvery", "remind_every", OPTIONAL_NUMBER, None),
+    Field("againIn", "again_in", OPTIONAL_NUMBER, None),
+    Field("within", "within", OPTIONAL_NUMBER, None),
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
     Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),
+    Field("then", "then", STEPS_TO_ADD, ()),
 )
 """All fields of a reply except `error`, which REPLY_ERROR describes."""

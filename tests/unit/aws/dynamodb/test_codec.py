@@ -37,11 +37,13 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    ADDED_SCHEMA,
     DIVIDED_SCHEMA,
     PACKED_SCHEMA,
     PERFORM,
     SCHEMA,
     UNDO,
+    AddedStep,
     Owed,
     StepError,
     StepRecord,
@@ -121,6 +123,7 @@ LASTING = st.builds(
     round=st.integers(1, 9),
     acts_until=maybe_at(),
     outcome_unknown=st.booleans(),
+    key_until=maybe_at(),
 )
 STEPS = st.builds(
     lambda record, of: replace(record, operation=of[0], situation=of[1]), LASTING, SITUATIONS
@@ -144,7 +147,20 @@ TASKS = st.builds(
         st.builds(Owed, TEXTS, TEXTS, st.integers(0, 10**6), INSTANTS, TEXTS), max_size=2
     ).map(tuple),
     ending=st.none()
-    | st.builds(Termination, st.sampled_from(TaskState), TEXTS, maybe(TEXTS), undo=st.booleans()),
+    | st.builds(
+        Termination,
+        st.sampled_from([one for one in TaskState if one is not TaskState.COMPLETED]),
+        TEXTS,
+        maybe(TEXTS),
+        undo=st.booleans(),
+    )
+    | st.builds(
+        Termination,
+        st.just(TaskState.COMPLETED),
+        TEXTS,
+        undo=st.just(value=True),
+        part=st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
+    ),
     ended_at=maybe_at(),
     expires_at=st.none() | st.integers(0, 10**11).map(lambda seconds: seconds * 1_000),
     priority=st.sampled_from(["normal", "urgent"]),
@@ -222,8 +238,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 8"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "8"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 9"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "9"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -414,6 +430,8 @@ def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
         (replace(task, deadline=NOW + 1, steps=waits), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
+        (replace(task, steps={"a": step_record(key_until=NOW)}), 7),
+        (replace(task, added={"leg[a]": AddedStep("a")}, steps=waits), ADDED_SCHEMA),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}
         assert read_task(task_item(changed)) == changed

@@ -48,9 +48,11 @@ from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     SCHEMA,
+    AddedStep,
     AfterUndo,
     Effect,
     Owed,
@@ -58,6 +60,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, PLAN, born
@@ -125,6 +128,15 @@ TASK = Task(
         "a": STEP,
         "b": StepRecord(),
         "beats": changed_step(STEP, waiting=False, heartbeat_by=NOW + 6),
+        "polled": step_record(
+            complete_by=NOW,
+            not_before=NOW + 1,
+            started_at=NOW,
+            polls=7,
+            polled_since=NOW - 9,
+            poll_until=NOW + 8,
+        ),
+        "asleep": StepRecord(situation=Asleep(until=NOW + 9, since=NOW - 9)),
         "parked": step_record(complete_by=NOW, not_before=NOW + 1, held_since=NOW + 5),
         "pick[3]": step_record(started_at=NOW),
         "ended": step_record(process_state=ProcessState.ERROR, complete_by=NOW, started_at=NOW),
@@ -148,7 +160,31 @@ TASK = Task(
 ERASED_TASK = replace(
     TASK, owed=(), corrections=(), erased_at=NOW + 70, erased_by="ann: request 17"
 )
+TASK_WITH_ADDED_STEPS = replace(
+    born(),
+    steps={"leg[a]": StepRecord()},
+    added={
+        "leg[a]": AddedStep("find", digest="0123456789abcdef0123"),
+        "leg[b]": AddedStep("leg[a]", ("find", "pick[3]"), "3210fedcba9876543210"),
+    },
+)
+TASK_WITH_SIGNALS = replace(
+    born(),
+    steps={
+        "paid": StepRecord(situation=Ended(how=End.SUCCEEDED), signal="pay-7", result=7),
+        "shipped": StepRecord(situation=AwaitsSignal(until=NOW + 9, since=NOW - 9)),
+    },
+    signals=(
+        UnreadSignal("pay-8", "paid", NOW + 1, {"b": 1, "a": "\ud83d"}),
+        UnreadSignal("pay-9", "paid", NOW + 2),
+    ),
+)
 TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
+PARTLY_UNDONE_TASK = replace(
+    born(),
+    state=TaskState.COMPLETED,
+    ending=Termination(TaskState.COMPLETED, "why", undo=True, part=("a", "pick[3]")),
+)
 GROUP = Group(
     id="f-1a2b3c4d",
     workflow="story",
@@ -308,6 +344,9 @@ RECORDS = {
     "task": Format(plain_task_item(TASK), task_again),
     "new task": Format(task_item(born()), task_again),
     "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
+    "partly undone task": Format(task_item(PARTLY_UNDONE_TASK), task_again),
+    "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
+    "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again
@@ -329,6 +368,8 @@ RECORDS = {
 }
 WITH_FAULTS = [
     "task",
+    "task with added steps",
+    "partly undone task",
     "erased task",
     "order",
     "erased order",
@@ -443,7 +484,8 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
 
 
 ELSEWHERE = {
-    Task: {"failure", "settled"},  # in the index `failures`, and in rows beside the record
+    # In the index `failures`, and in rows beside the record.
+    Task: {"failure", "settled", "input_rows"},
     Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
     Group: {"id"},  # in the attribute's name
 }

@@ -42,6 +42,13 @@ def growth(before: dict[str, Document], after: dict[str, Document]) -> list[Righ
         ([deny("a:b")], [], ["a:b"]),
         ([deny("a:b")], [deny("a:*")], []),
         ([], [{"Effect": "Allow", "NotAction": "a:b", "Resource": "*"}], ["all but a:b"]),
+        # Of a condition that is not known, each branch may hold.
+        (
+            [{"Fn::If": ["X", allow("a:b"), {"Ref": "AWS::NoValue"}]}],
+            [allow("a:b"), allow("c:d")],
+            ["c:d"],
+        ),
+        ([], [{"Fn::If": ["X", {"Ref": "AWS::NoValue"}, allow("a:b")]}], ["a:b"]),
         # Who may do all but a:* may do less than who may do all but a:b.
         (
             [{"Effect": "Allow", "NotAction": "a:*", "Resource": "*"}],

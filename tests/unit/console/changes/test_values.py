@@ -46,6 +46,8 @@ def value(written: object) -> object:
         ({"Fn::If": ["Both", 1, 2]}, {"Fn::If": ["Both", "1", "2"]}),
         ({"Fn::If": ["Neither", 1, 2]}, "2"),
         ({"Fn::If": ["Either", 1, 2]}, "1"),
+        ([{"Fn::If": ["IsOn", "x", {"Ref": "AWS::NoValue"}]}], ["x"]),
+        ([{"Fn::If": ["IsOff", "x", {"Ref": "AWS::NoValue"}]}, "y"], ["y"]),
         ({"A": {"Ref": "AWS::NoValue"}, "B": [{"Ref": "AWS::NoValue"}, "x"]}, {"B": ["x"]}),
     ],
 )

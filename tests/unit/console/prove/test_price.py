@@ -29,6 +29,7 @@ def test_more_orders_cost_more() -> None:
 def test_the_calculation_is_for_what_is_deployed() -> None:
     [template] = [text for path, text in project_files().items() if path.name == "template.yaml"]
     assert f"SupervisorIntervalSeconds: {price.INTERVAL}\n" in template
+    assert f"Profile: {price.PROFILE}\n" in template
     assert sorted(len(one.steps) for one in WORKFLOWS.values())[len(WORKFLOWS) // 2] == STEPS
 
 

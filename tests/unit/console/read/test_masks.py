@@ -177,7 +177,7 @@ def test_the_items_of_a_fan_out_have_masked_results_too() -> None:
     made = plan(result_masked=True, for_each="input.lines")
     record = step_record(process_state=ProcessState.PROCESSED, result="DE02")
     one = replace(task(made, {"charge[0]": record}), fan_outs={"charge": 1})
-    for seen in (made, made.expanded(one.fan_outs)):
+    for seen in (made, made.for_task(one)):
         assert shown(one, seen, mask(seen, one)).steps["charge[0]"].result == MASK
 
 

@@ -19,7 +19,7 @@ rows of ControlTable are in the modules of their stores.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -35,15 +35,20 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    ADDED_SCHEMA,
     PACKED_SCHEMA,
     SCHEMA,
+    SIGNALS_SCHEMA,
+    AddedStep,
     AfterUndo,
     Effect,
+    InputRows,
     Owed,
     StepError,
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.ports import Member, OrderRow
 
@@ -58,8 +63,21 @@ SHA256_HEX = re.compile("[0-9a-f]{64}")
 NORMAL = "normal"
 WRITE_UNIT = 1024
 """DynamoDB bills each started KB of a write; in bytes."""
-PACKED = ("Steps", "Ending", "CommandIds", "FanOuts", "Corrections", "UsedRounds")
+PACKED = (
+    "Steps",
+    "Ending",
+    "CommandIds",
+    "FanOuts",
+    "Corrections",
+    "UsedRounds",
+    "Added",
+    "Signals",
+)
 """The attributes of a task that are packed: they grow, and no condition or index needs them."""
+INPUTS_IN_A_ROW = 16
+"""How many inputs of added steps are in one row (`roundsman.aws.dynamodb.input_rows`): 100 of them
+are in 7 rows, which one transaction can write beside the rows of settled steps and the history; and
+one row never has more than 400 KB."""
 WORTH_COMPARING = 64 * 1024
 """Up to this size in bytes, a packed task is stored without a look at its size if it were not."""
 
@@ -155,6 +173,20 @@ ENDING: "RecordTable[Termination]" = FieldTable(
     Field("Step", "step", TEXT, None),
     Field("Undo", "undo", FLAG, default=False),
     Field("Error", "error", map_of(ERROR), None),
+    Field("Part", "part", TEXTS, (), since=8),
+)
+
+
+def _ending(reader: ItemReader, name: str) -> Termination:
+    found = ENDING.values(reader.map(name))
+    try:
+        return ENDING.make(**found)
+    except ValueError as problem:
+        reader.wrong(name, f"contradicts itself: {problem}")
+
+
+ENDING_MAP: "Kind[ItemReader, Value, Termination]" = Kind(
+    "map", _ending, lambda value: {"M": ENDING.written(value)}
 )
 OWED: "RecordTable[Owed]" = FieldTable(
     Owed,
@@ -201,6 +233,13 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("Late", "late_since", NUMBER, None, since=6),
     Field("Past", "read_past_at", NUMBER, None, since=7),
     Field("WaitEndedAt", "wait_ended_at", NUMBER, None, since=7),
+    Field("Polls", "polls", NUMBER, 0, since=7),
+    Field("PolledSince", "polled_since", NUMBER, None, since=7),
+    Field("PollUntil", "poll_until", NUMBER, None, since=7),
+    Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
+    Field("KeyUntil", "key_until", NUMBER, None, since=7),
+    Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
+    Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
 )
 
 
@@ -237,6 +276,55 @@ OWED_LIST: "Kind[ItemReader, Value, tuple[Owed, ...]]" = Kind(
     lambda reader, name: tuple(OWED.read(each) for each in reader.list_of_maps(name)),
     owed_list,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAddedStep:
+    """An added step as it is stored: in a list, which keeps the order, with its name."""
+
+    name: str
+    """The name of its record: its kind, and its own name in brackets."""
+    adder: str
+    """The name of the step whose reply added it."""
+    after: tuple[str, ...]
+    """The names of the further steps that it comes after."""
+    digest: str
+    """Identifies the input that it was added with: 20 hexadecimal digits; empty once the task is
+    erased."""
+
+
+ADDED_STEP: "RecordTable[NamedAddedStep]" = FieldTable(
+    NamedAddedStep,
+    Field("Name", "name", TEXT),
+    Field("By", "adder", TEXT),
+    Field("After", "after", TEXTS, ()),
+    Field("Digest", "digest", TEXT, ""),
+)
+
+
+def _added(reader: ItemReader, name: str) -> Mapping[str, AddedStep]:
+    found = (ADDED_STEP.read(each) for each in reader.list_of_maps(name))
+    return {one.name: AddedStep(one.adder, one.after, one.digest) for one in found}
+
+
+def _added_list(added: Mapping[str, AddedStep]) -> "Value":
+    steps = (NamedAddedStep(name, s.adder, s.after, s.digest) for name, s in added.items())
+    return {"L": [{"M": ADDED_STEP.written(one)} for one in steps]}
+
+
+ADDED: "Kind[ItemReader, Value, Mapping[str, AddedStep]]" = Kind("list", _added, _added_list)
+SIGNAL: "RecordTable[UnreadSignal]" = FieldTable(
+    UnreadSignal,
+    Field("Id", "id", TEXT),
+    Field("Name", "name", TEXT),
+    Field("At", "at", NUMBER),
+    Field("Data", "data", JSON_TEXT, None),
+)
+SIGNALS: "Kind[ItemReader, Value, tuple[UnreadSignal, ...]]" = Kind(
+    "list",
+    lambda reader, name: tuple(SIGNAL.read(each) for each in reader.list_of_maps(name)),
+    lambda found: {"L": [{"M": SIGNAL.written(one)} for one in found]},
+)
 CORRECTIONS: "Kind[ItemReader, Value, tuple[Correction, ...]]" = Kind(
     "JSON as text",
     ItemReader.corrections,
@@ -264,7 +352,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     *DUE.fields,
     Field("Steps", "steps", STEPS, {}),
     Field("Owed", "owed", OWED_LIST, ()),
-    Field("Ending", "ending", map_of(ENDING), None),
+    Field("Ending", "ending", ENDING_MAP, None),
     Field("EndedAt", "ended_at", NUMBER, None),
     Field("Priority", "priority", TEXT, NORMAL),
     Field("Tenant", "tenant", TEXT, None),
@@ -272,6 +360,8 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("CorrelationId", "correlation_id", TEXT, None),
     Field("CommandIds", "command_ids", TEXTS, ()),
     Field("FanOuts", "fan_outs", NUMBERS, {}),
+    Field("Added", "added", ADDED, {}, since=ADDED_SCHEMA),
+    Field("Signals", "signals", SIGNALS, (), since=SIGNALS_SCHEMA),
     Field("HeldUntil", "held_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, (), since=2),
     Field("UsedRounds", "used_rounds", NUMBERS, {}, since=3),
@@ -328,6 +418,7 @@ def plain_task_item(task: Task) -> Item:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
     item |= outcome_attribute(task)
+    item |= inputs_attribute(task)
     return item | left_out_attribute(task)
 
 
@@ -363,6 +454,20 @@ def left_out_attribute(task: Task) -> Item:
     """
     count = len(task.left_out())
     return {"LeftOut": number(count)} if count else {}
+
+
+def inputs_attribute(task: Task) -> Item:
+    """The number of rows with inputs of added steps; empty if there are none.
+
+    It follows from the added steps, so code that does not know it may remove it.
+    """
+    count = rows_of(task)
+    return {"Inputs": number(count)} if count else {}
+
+
+def rows_of(task: Task) -> int:
+    """How many rows the inputs of the task's added steps take; 0 if they were erased."""
+    return 0 if task.erased_at is not None else -(-len(task.added) // INPUTS_IN_A_ROW)
 
 
 def outcome_attribute(task: Task) -> Item:
@@ -408,6 +513,9 @@ def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | No
     if values["start_at"] is None:
         values["start_at"] = values["created_at"]
     task = TASK.make(**values)
+    if "Inputs" in item:
+        rows = InputRows(reader.number("Inputs"), task.expires_at)
+        task = replace(task, input_rows=rows)
     failure = _read_failure(task, reader)
     return task if failure is None else replace(task, failure=failure)
 

@@ -31,6 +31,7 @@ from roundsman.model.queue_lag import (
     LAG_VALID_FOR,
     ReadMark,
     ReadMarkWriter,
+    in_normal_queues,
     queue_key,
     view_of_mark,
 )
@@ -130,7 +131,8 @@ def _plan_id(plan_hash: str) -> str:
 class DynamoAgentBoard:
     """AgentBoard from the read marks and the holds. Its data is at most `keep_for` ms old.
 
-    `depth_of` reads the depth of a queue that the scheduler reads, by the key of its mark.
+    `depth_of` reads the depth of a queue that the scheduler reads, by the key of its mark. Without
+    `urgent_queues`, urgent requests are in the normal queues, whose views are theirs.
 
     The holds are read eventually consistently, so they may be a second older.
 
@@ -152,11 +154,13 @@ class DynamoAgentBoard:
         keep_for: int = KEEP_MARKS_FOR,
         on_unreadable: OnUnreadable = ignore_unreadable,
         depth_of: Callable[[str], QueueDepth] | None = None,
+        urgent_queues: bool = True,
     ) -> None:
         self._client = client
         self._table = control_table
         self._clock = clock
         self._keep_for = keep_for
+        self._urgent_queues = urgent_queues
         self._on_unreadable = on_unreadable
         self._depth_of = depth_of
         self._notes = DynamoReadNotes(client, control_table=control_table, clock=clock)
@@ -179,6 +183,8 @@ class DynamoAgentBoard:
             for queue, mark in self._marks.items()
             if not is_of_scheduler(queue)
         }
+        if not self._urgent_queues:
+            views = in_normal_queues(views)
         return with_holds(views, self._holds, now)
 
     def order_holds(self) -> list[Hold]:

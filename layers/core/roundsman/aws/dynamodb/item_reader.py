@@ -39,7 +39,7 @@ class ItemReader:
         if value is None:
             return self._missing(name) if isinstance(default, _Required) else default
         found = value.get("S")
-        return found if isinstance(found, str) else self._wrong(name, "is not a string")
+        return found if isinstance(found, str) else self.wrong(name, "is not a string")
 
     def optional_text(self, name: str) -> str | None:
         """A string, or None if it is absent."""
@@ -53,7 +53,7 @@ class ItemReader:
         try:
             return int(value["N"])
         except (KeyError, ValueError):
-            self._wrong(name, "is not a whole number")
+            self.wrong(name, "is not a whole number")
 
     def optional_number(self, name: str) -> int | None:
         """A whole number, or None if it is absent."""
@@ -70,21 +70,21 @@ class ItemReader:
             return parse_json(self.text(name))
         except (ValueError, RecursionError):
             # Without the parser's message: it quotes the text, which may be an order.
-            self._wrong(name, "is not JSON")
+            self.wrong(name, "is not JSON")
 
     def corrections(self, name: str) -> tuple[Correction, ...]:
         """Corrections that are stored as JSON in a string."""
         try:
             return read_corrections(self.json(name))
         except ValueError:
-            self._wrong(name, "is not a list of corrections")
+            self.wrong(name, "is not a list of corrections")
 
     def one_of(self, kind: type[E], name: str) -> E:
         """A string that is a value of this enumeration."""
         try:
             return kind(self.text(name))
         except ValueError:
-            self._wrong(name, f"is not one of {', '.join(kind)}")
+            self.wrong(name, f"is not one of {', '.join(kind)}")
 
     def map(self, name: str) -> "ItemReader":
         """A reader of a map."""
@@ -96,14 +96,14 @@ class ItemReader:
             return {}
         found = self._item[name].get("M")
         if found is None:
-            self._wrong(name, "is not a map")
+            self.wrong(name, "is not a map")
         return {key: self._map(value, f"{name}.{key}") for key, value in found.items()}
 
     def numbers(self, name: str) -> dict[str, int]:
         """A map of whole numbers; empty if it is absent."""
         found = self._item.get(name, {"M": {}}).get("M")
         if found is None:
-            self._wrong(name, "is not a map")
+            self.wrong(name, "is not a map")
         reader = ItemReader(found, self._record, f"{self._path}{name}.")
         return {key: reader.number(key) for key in found}
 
@@ -113,7 +113,7 @@ class ItemReader:
             return False
         found = self._item[name].get("BOOL")
         if not isinstance(found, bool):
-            self._wrong(name, "is not true or false")
+            self.wrong(name, "is not true or false")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class ItemReader:
         found = [value.get("S") for value in self._item[name].get("L") or [{}]]
         texts = tuple(value for value in found if isinstance(value, str))
         if len(texts) != len(found):
-            self._wrong(name, "is not a list of strings")
+            self.wrong(name, "is not a list of strings")
         return texts
 
     def list_of_maps(self, name: str) -> list["ItemReader"]:
@@ -132,19 +132,20 @@ class ItemReader:
             return []
         found = self._item[name].get("L")
         if found is None:
-            self._wrong(name, "is not a list")
+            self.wrong(name, "is not a list")
         return [self._map(value, f"{name}[{index}]") for index, value in enumerate(found)]
 
     def _map(self, value: "Value", name: str) -> "ItemReader":
         found = value.get("M")
         if found is None:
-            self._wrong(name, "is not a map")
+            self.wrong(name, "is not a map")
         return ItemReader(found, self._record, f"{self._path}{name}.")
 
     def _missing(self, name: str) -> Never:
-        self._wrong(name, "is missing")
+        self.wrong(name, "is missing")
 
-    def _wrong(self, name: str, problem: str) -> Never:
+    def wrong(self, name: str, problem: str) -> Never:
+        """Report that the attribute, by its path, has this problem. Raises UnreadableRecord."""
         raise UnreadableRecord(self._record, f"{self._path}{name}", problem)
 
 

@@ -14,9 +14,11 @@ from typing import Any, Final, TypeAlias
 from roundsman.model.instants import LONG_OVER
 from roundsman.model.json import Json
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     Attempt,
     AwaitsCallback,
+    AwaitsSignal,
     End,
     Ended,
     NotBegun,
@@ -26,6 +28,7 @@ from roundsman.model.situations import (
     ToBegin,
     UnderWay,
     WaitsUntil,
+    WithoutAgent,
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, AfterUndo, Effect, Operation, StepError, StepRecord
@@ -48,19 +51,25 @@ class StoredStep:
 
     process_state: ProcessState = ProcessState.PENDING
     """The state of the step. What it does or waits for follows from it and from the attributes of
-    the situation: `locked_by`, `complete_by`, `not_before`, `held_since` and `waiting`."""
+    the situation: `locked_by`, `complete_by`, `not_before`, `held_since`, `waiting`,
+    `asleep_since` and `awaits_since`."""
     locked_by: str | None = None
     """The lock token of the attempt; None if no attempt is under way."""
     complete_by: int | None = None
     """The time limit of the situation. At the agent: until when the attempt waits for its reply;
     the request may be allowed to act for longer (`roundsman.engine.request_deadlines`). Awaits its
-    callback: until when. Ready, waits or parked: when the step should have been claimed. Processed
-    or Error: until when the last attempt would have waited."""
+    callback, or its signal: until when. Ready, waits or parked: when the step should have been
+    claimed. Asleep: when the sleep ends. Processed or Error: until when the last attempt would have
+    waited."""
     not_before: int | None = None
     """While the step waits: the earliest start of the next attempt. While it is parked: when its
     agent is looked at again."""
     held_since: int | None = None
     """Since when the step is parked, or was before it became ready: until it is claimed."""
+    asleep_since: int | None = None
+    """While the step is asleep: when its sleep began."""
+    awaits_since: int | None = None
+    """While the step awaits its signal: when its wait began."""
     heartbeat_by: int | None = None
     """When the attempt is overdue if it shows no progress; None if it needs no heartbeat."""
     heard_at: int | None = None
@@ -88,11 +97,15 @@ class StoredStep:
     tried: tuple[str, ...] = ()
     corrections: int = 0
     reminders: int = 0
+    polls: int = 0
+    polled_since: int | None = None
+    poll_until: int | None = None
     started_at: int | None = None
     acts_until: int | None = None
     effect: Effect | None = None
     outcome_unknown: bool = False
     wait_ended_at: int | None = None
+    key_until: int | None = None
     failure_count: int = 0
     retry_until: int | None = None
     unexpected_since: int | None = None
@@ -102,6 +115,7 @@ class StoredStep:
     granted: int = 0
     finished_at: int | None = None
     result: Json = None
+    signal: str | None = None
     error: StepError | None = None
     after_undo: AfterUndo | None = None
 
@@ -132,6 +146,10 @@ def _values(situation: Situation) -> Values:
             values = {"not_before": situation.not_before}
         case Parked():
             values = {"not_before": situation.not_before, "held_since": situation.since}
+        case Asleep():
+            values = {"asleep_since": situation.since, "complete_by": situation.until}
+        case AwaitsSignal():
+            values = {"awaits_since": situation.since, "complete_by": situation.until}
         case AtAgent():
             values = {**_of_attempt(situation), "heartbeat_by": situation.heartbeat_by}
         case AwaitsCallback():
@@ -179,7 +197,7 @@ def _situation(found: StoredStep) -> tuple[Operation, Situation]:
     if state is ProcessState.PROCESSING:
         return PERFORM, _under_way(found)
     if state is ProcessState.PENDING:
-        return PERFORM, _idle(found) or NotBegun()
+        return PERFORM, _without_agent(found) or _idle(found) or NotBegun()
     if found.locked_by is not None:
         return UNDO, _at_agent(found)
     return UNDO, _idle(found) or Ready(claim_by=_limit(found))
@@ -189,6 +207,14 @@ def _limit(found: StoredStep) -> int:
     """The time limit; if it is missing, the last instant that is known of the step."""
     known = (found.complete_by, found.not_before, found.finished_at, found.started_at)
     return next((at for at in known if at is not None), LONG_OVER)
+
+
+def _without_agent(found: StoredStep) -> WithoutAgent | None:
+    if found.asleep_since is not None:
+        return Asleep(until=_limit(found), since=found.asleep_since)
+    if found.awaits_since is not None:
+        return AwaitsSignal(until=_limit(found), since=found.awaits_since)
+    return None
 
 
 def _idle(found: StoredStep) -> ToBegin | None:

@@ -30,11 +30,12 @@ that moves the task to the done lane, or deletes it, is one transaction with the
 expiry; so is the write of a decision that begins such a task again, with the removal of the expiry.
 A crash leaves both or neither, and an open task never loses its order.
 
-A long task has rows of settled steps beside its record (`roundsman.aws.dynamodb.settled`). What a
+A long task has rows of settled steps beside its record (`roundsman.aws.dynamodb.settled`), and one
+to which steps were added has rows of their inputs (`roundsman.aws.dynamodb.input_rows`). What a
 write of the record changes about them is in one transaction with it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ from roundsman.aws.dynamodb.codec import (
     task_item,
     text,
 )
+from roundsman.aws.dynamodb.input_rows import as_stored_open, inputs_in, row_keys, row_writes
 from roundsman.aws.dynamodb.settled import (
     Division,
     divide,
@@ -74,13 +76,22 @@ from roundsman.engine.due import (
     removed_at_once,
     with_order_expiry,
 )
-from roundsman.engine.erasure import keeps_reason
-from roundsman.engine.history import ROWS_A_DECISION, fitting
+from roundsman.engine.history import ROWS_A_DECISION, fitting, keeps_reason
 from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
 from roundsman.model.task import ERASED, Task
-from roundsman.ports import Created, DueEntry, Exists, Member, OrderRow, Saved, Superseded
+from roundsman.ports import (
+    NO_INPUTS,
+    Created,
+    DueEntry,
+    Exists,
+    Member,
+    OrderRow,
+    Saved,
+    Superseded,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -99,7 +110,7 @@ PAGE = 250
 """Index entries per page: few, because a pass that runs out of time has paid for all of them."""
 
 TRIES_OF_ROWS = 8
-"""Reads of rows of settled steps in a row, each of those that DynamoDB left out before."""
+"""Reads of rows in a row, each of those that DynamoDB left out before."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
 ORDER_EXISTS = "attribute_exists(OrderID)"
@@ -219,26 +230,53 @@ class DynamoStore:
 
     def _rows(self, item: Item, *, latest: bool) -> dict[str, Item]:
         """The rows of settled steps that an item lists, by hash key; those that are found."""
+        keys = [{"TaskId": text(one)} for one in row_ids(item)]
+        if not keys:
+            return {}
+        doing = f"reading the settled steps of the task {item['TaskId']['S']}"
+        return self._items(keys, doing, latest=latest)
+
+    def inputs(self, task: Task, names: Collection[str]) -> dict[str, Json]:
+        """The inputs with which these steps were added to the task, by record name.
+
+        The read is strongly consistent. Raises TryAgain if a row is missing, which a restored
+        backup can bring back, and UnreadableRecord.
+        """
+        doing = f"reading the inputs of added steps of the task {task.task_id}"
+        rows = self._items(row_keys(task, names), doing, latest=True)
+        found = inputs_in(task, rows.values())
+        if missing := sorted(set(names) - found.keys()):
+            raise TryAgain(f"{task.task_id}: the input of {missing[0]} is missing")
+        return found
+
+    def _items(self, keys: "Sequence[Item]", doing: str, *, latest: bool) -> dict[str, Item]:
+        """The items of the tasks table with these keys, by hash key; those that are found."""
         rows: dict[str, Item] = {}
-        left = [{"TaskId": text(one)} for one in row_ids(item)]
+        left = list(keys)
         for _ in range(TRIES_OF_ROWS):
             if not left:
                 break
             wanted: KeysAndAttributesTypeDef = {"Keys": left, "ConsistentRead": latest}
-            with aws_errors(f"reading the settled steps of the task {item['TaskId']['S']}"):
+            with aws_errors(doing):
                 page = self._client.batch_get_item(RequestItems={self._tasks: wanted})
             rows |= {row["TaskId"]["S"]: row for row in page["Responses"].get(self._tasks, [])}
             left = list(page.get("UnprocessedKeys", {}).get(self._tasks, {"Keys": []})["Keys"])
         if left:
-            raise TryAgain(f"rows of settled steps were left out {TRIES_OF_ROWS} times")
+            raise TryAgain(f"{doing}: rows were left out {TRIES_OF_ROWS} times")
         return rows
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         """Store a decision and its history rows if the stored version is `seen`, or else nothing.
 
-        Nothing is stored either if the record is of another task with the same id.
+        `inputs` has the inputs of the steps that it adds. Nothing is stored either if the record is
+        of another task with the same id.
 
         Superseded may also mean that this write succeeded: its answer was lost, boto3 repeated the
         write, and the repeat failed because of the new version. The caller then loads the record
@@ -250,6 +288,7 @@ class DynamoStore:
         task = with_order_expiry(task, self._retention)
         division = divide(task)
         of_rows = self._row_writes(task, division)
+        of_rows += self._input_writes(task, inputs)
         beside = [*of_rows, *self._history_writes(task, history, ROWS_A_DECISION - len(of_rows))]
         doing = f"storing the task {task.task_id}"
         try:
@@ -308,6 +347,14 @@ class DynamoStore:
         if added is not None:
             writes.append({"Put": {"TableName": self._tasks, "Item": row_item(task, added)}})
         return writes
+
+    def _input_writes(
+        self, task: Task, inputs: Mapping[str, Json]
+    ) -> "list[TransactWriteItemTypeDef]":
+        """The writes of rows of inputs that belong to a write of the task."""
+        if not task.added and not task.input_rows.count:
+            return []
+        return row_writes(self._tasks, task, inputs, removed=removed_at_once(task))
 
     def _order_write(self, task: Task) -> "list[TransactWriteItemTypeDef]":
         """The write of the order row that belongs to a write of the task; empty if there is none.
@@ -437,7 +484,10 @@ class DynamoStore:
         task = replace(task, order_expires=False)
         of_order = self._order_write(task)
         task = with_order_expiry(task, self._retention)
-        rows = [] if _is_open(task.lane) else self._row_writes(task, Division({}, task.settled))
+        rows: list[TransactWriteItemTypeDef] = []
+        if not _is_open(task.lane):
+            rows += self._row_writes(task, Division({}, task.settled))
+            rows += self._input_writes(as_stored_open(task), {})
         if removed_at_once(task):
             return self._remove(task, of_order, rows)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))

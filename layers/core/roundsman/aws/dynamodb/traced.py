@@ -1,13 +1,14 @@
 """The store of orders and tasks of a function that traces: it notes each order for the tracer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.tracing import Tracer
 from roundsman.model.events import HistoryRow
+from roundsman.model.json import Json
 from roundsman.model.task import Task
-from roundsman.ports import Created, Exists, OrderRow, Saved, Superseded
+from roundsman.ports import NO_INPUTS, Created, Exists, OrderRow, Saved, Superseded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -53,10 +54,15 @@ class TracedStore(DynamoStore):
         return task
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         """Store a decision and its history rows together."""
-        saved = super().save(task, seen=seen, history=history)
+        saved = super().save(task, seen=seen, history=history, inputs=inputs)
         if isinstance(saved, Saved):
             # The scheduler stores decisions on tasks that it has kept and did not read again.
             self._tracer.order(task.task_id, task.created_at, task.workflow)

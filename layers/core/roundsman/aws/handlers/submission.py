@@ -20,7 +20,13 @@ from roundsman.model.json import Json
 from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
-from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
+from roundsman.submission.submission import (
+    CancelAsked,
+    SignalSent,
+    Submission,
+    Submitted,
+    ValidOrder,
+)
 from roundsman.wire.messages import rejected_status_body
 
 
@@ -29,10 +35,10 @@ def submission_handler(
 ) -> Callable[[dict[str, object], Invocation], object]:
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
-    It handles a batch of order events and cancel events, and returns a partial batch response that
-    lists the messages to deliver again. Invoked directly, it answers which plan a workflow has
-    (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by name; an
-    order that names none runs the first.
+    It handles a batch of order events, cancel events and signals, and returns a partial batch
+    response that lists the messages to deliver again. Invoked directly, it answers which plan a
+    workflow has (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by
+    name; an order that names none runs the first.
     """
     made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
 
@@ -69,7 +75,7 @@ def batch_handler(
                 if isinstance(asked, ValidOrder):
                     _submit(asked)
                 else:
-                    _cancel(asked, message)
+                    parts.tracer.note("outcome", _pass_on(submission, asked, message))
         except RejectedOrder as rejected:
             _send_rejected_status(rejected)
             raise
@@ -79,12 +85,6 @@ def batch_handler(
         parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
         _log_order(submitted)
         report_owed(submitted.delivered)
-
-    def _cancel(asked: CancelAsked, message: Message) -> None:
-        submitted = submission.cancel(asked, message.message_id, message.sender)
-        count("CancellationsPassedOn")
-        parts.tracer.note("outcome", "cancellation passed on")
-        logger().info("cancellation", extra={"reason": submitted.reason})
 
     def _send_rejected_status(rejected: RejectedOrder) -> None:
         if rejected.reply_to is None:
@@ -112,6 +112,20 @@ def batch_handler(
         )
 
     return handle_event
+
+
+def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: Message) -> str:
+    """Pass a cancellation or a signal on to the scheduler; returns what was done, in words."""
+    if isinstance(asked, CancelAsked):
+        submitted = submission.cancel(asked, message.message_id, message.sender)
+        count("CancellationsPassedOn")
+        logger().info("cancellation", extra={"reason": submitted.reason})
+        return "cancellation passed on"
+    since = message.sent_at if message.redelivered else None
+    submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
+    count("SignalsPassedOn")
+    logger().info("signal", extra={"reason": submitted.reason})
+    return "signal passed on"
 
 
 def _log_order(submitted: Submitted) -> None:

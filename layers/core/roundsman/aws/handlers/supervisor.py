@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,13 @@ from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.dynamodb.bulk_list import has_open_runs
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.aws.handlers.wiring import Adapters, report_owed, supervisor_parts
+from roundsman.aws.dynamodb.item_reader import ReportOnce
+from roundsman.aws.handlers.wiring import (
+    Adapters,
+    log_unreadable,
+    report_owed,
+    supervisor_parts,
+)
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
@@ -26,6 +32,7 @@ from roundsman.supervisor.supervisor import (
 
 if TYPE_CHECKING:
     from roundsman.supervisor.bulk_runs import BulkReport, BulkRuns
+    from roundsman.supervisor.stack_watch import StackWatch, WatchReport
 
 MARGIN = 5_000
 """ms reserved at the end of an invocation, to finish the work that is under way."""
@@ -51,12 +58,15 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     """Create the handler of timer ticks; its argument is the remaining time in ms.
 
     While a bulk run is open, an invocation lasts until shortly before the next one. After its
-    passes the handler raises CallRefused if AWS refused any of their calls. The invocation then
-    fails, and an alarm reports it. Nothing is lost until the cause is repaired.
+    passes the handler raises CallRefused if AWS refused any of their calls; where the supervisor
+    watches the stack, also if an alert could not be published, due tasks could not be read or the
+    leases could not be stored. The invocation then fails, and an alarm reports it. Nothing is lost
+    until the cause is repaired.
     """
     parts = supervisor_parts(settings)
     instance = secrets.token_hex(4)
     bulk = cache(lambda: _bulk_runs(settings, parts, instance))
+    watch = _stack_watch(settings, parts)
     supervisor = Supervisor(
         tasks=parts.store,
         plans=parts.plans,
@@ -77,12 +87,15 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
 
     def tick(time_left: int) -> None:
         refused: list[str] = []
+        ends_at = now() + time_left - MARGIN // 2
 
         def report(each: PassReport) -> None:
             _report(each)
             parts.tracer.send()
             if each.refused is not None:
                 refused.append(each.refused)
+            if watch is not None:
+                refused.extend(_watched(watch, each, lambda: now() < ends_at))
 
         def visit(times: VisitTimes) -> bool:
             if not has_open_runs(parts.dynamodb, settings.control_table):
@@ -107,6 +120,58 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             raise CallRefused(refused[0])
 
     return tick
+
+
+def _stack_watch(settings: SupervisorSettings, parts: Adapters) -> "StackWatch | None":
+    """What watches the stack where few alarms do; None where alarms do.
+
+    Imported only where it is needed, since most stacks have alarms.
+    """
+    if settings.backlog_after is None:
+        return None
+    from roundsman.aws.dynamodb.stack_faults import DynamoStackFaults
+    from roundsman.aws.sqs.stack_queues import SqsStackQueues
+    from roundsman.supervisor.stack_watch import StackWatch, WatchConfig
+
+    return StackWatch(
+        queues=SqsStackQueues(parts.sqs, scheduler_queue=settings.scheduler_queue_url),
+        faults=DynamoStackFaults(
+            parts.dynamodb,
+            control_table=settings.control_table,
+            on_unreadable=ReportOnce(log_unreadable),
+        ),
+        publish=parts.outbox.publish,
+        clock=now,
+        config=WatchConfig(
+            backlog_after=settings.backlog_after,
+            interval=settings.interval,
+            urgent_queues=settings.urgent_queues,
+        ),
+    )
+
+
+def _watched(watch: "StackWatch", made: PassReport, go_on: Callable[[], bool]) -> Iterator[str]:
+    """Look at the stack after a pass, and yield why the invocation has to fail, if it has to."""
+    from roundsman.supervisor.stack_watch import PassFacts
+
+    # No other alarm watches these: alerts that are not published, due tasks that are not seen, and
+    # leases that are not stored, as then no alert would be either.
+    yield from (problem for _, problem in made.groups.problems)
+    yield from (problem for problem in (made.unread, made.unleased) if problem is not None)
+    found = watch.look(PassFacts(made.lag, made.behind, worked=made.looked_at > 0), go_on)
+    if found is not None:
+        _report_watch(found)
+        if found.refused is not None:
+            yield found.refused
+
+
+def _report_watch(report: "WatchReport") -> None:
+    for fault, news in report.alerted:
+        count("AlertsTold")
+        logger().info("alerted", extra={"group": fault, "news": news, "reason": "seen by a look"})
+    for problem in report.problems:
+        count("AlertsFailed")
+        logger().warning("the stack was not looked at whole", extra={"reason": problem})
 
 
 def _bulk_runs(settings: SupervisorSettings, parts: Adapters, instance: str) -> "BulkRuns":
@@ -153,11 +218,15 @@ def _report_bulk(report: "BulkReport") -> None:
 
 
 def _report(report: PassReport) -> None:
-    count("SupervisorPasses")
-    count("TasksRecovered", report.recovered)
-    count("TasksArchived", report.archived)
-    count("TasksTroubled", report.troubled)
-    measure("SupervisorLagMs", report.lag)
+    # A metric costs by the hours in which it has a value, also if that is 0.
+    if report.recovered:
+        count("TasksRecovered", report.recovered)
+    if report.archived:
+        count("TasksArchived", report.archived)
+    if report.troubled:
+        count("TasksTroubled", report.troubled)
+    if report.lag:
+        measure("SupervisorLagMs", report.lag)
     if report.behind:
         measure("SchedulerBehindMs", report.behind)
     for task_id, reason in report.reasons:

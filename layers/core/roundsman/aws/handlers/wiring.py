@@ -74,7 +74,9 @@ def scheduler_parts(settings: SchedulerSettings) -> Adapters:
             tracer=tracer,
             rejected_queue=settings.rejected_queue_url,
             alert_topic=settings.alert_topic_arn,
+            urgent_queues=settings.urgent_queues,
         ),
+        urgent_queues=settings.urgent_queues,
     )
 
 
@@ -94,6 +96,7 @@ def supervisor_parts(settings: SupervisorSettings) -> Adapters:
             tracer=tracer,
             alert_topic=settings.alert_topic_arn,
         ),
+        urgent_queues=settings.urgent_queues,
     )
 
 
@@ -104,6 +107,7 @@ def _parts(
     *,
     history_table: str | None,
     outbox: AwsOutbox,
+    urgent_queues: bool = True,
 ) -> Adapters:
     client, table, report = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
     return Adapters(
@@ -115,6 +119,7 @@ def _parts(
             clock=now,
             on_unreadable=report,
             depth_of=partial(_depth_of, clients, settings.scheduler_queue_url),
+            urgent_queues=urgent_queues,
         ),
         leases=DynamoLeases(client, control_table=table, on_unreadable=report),
         groups=DynamoGroups(client, control_table=table, on_unreadable=report),

@@ -16,6 +16,7 @@ from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import CallRefused, Problem, UnknownAgent
 from roundsman.model.instants import SECOND
+from roundsman.model.priority import Priority
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command
@@ -58,9 +59,10 @@ class AwsOutbox:
     does not have is known before the decision ends.
 
     A function passes only the destinations that it uses: `rejected_queue` and `alert_topic` are
-    optional. `sns` is called only when there is an alert, because most instances never send one.
-    What is sent for an order that `tracer` traces has its trace header, but for alerts, rejected
-    messages and inspects of several orders.
+    optional. Without `urgent_queues`, urgent requests go to the normal queues. `sns` is called only
+    when there is an alert, because most instances never send one. What is sent for an order that
+    `tracer` traces has its trace header, but for alerts, rejected messages and inspects of several
+    orders.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class AwsOutbox:
         rejected_queue: str | None = None,
         alert_topic: str | None = None,
         tracer: Tracer = OFF,
+        urgent_queues: bool = True,
     ) -> None:
         self.send_buffer = SendBuffer(sqs)
         self._sqs = sqs
@@ -83,6 +86,7 @@ class AwsOutbox:
         self._rejected_queue = rejected_queue
         self._alert_topic = alert_topic
         self._tracer = tracer
+        self._urgent_queues = urgent_queues
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send each (agent, priority, request) to its agent's queue, in batches for each queue.
@@ -99,7 +103,8 @@ class AwsOutbox:
         trace = self._tracer.header()
         for agent, priority, request in requests:
             post = OutgoingMessage(wire_text(request.body()), request.tenant, trace=trace)
-            posts.setdefault((agent, priority), []).append(post)
+            queue = priority if self._urgent_queues else Priority.NORMAL
+            posts.setdefault((agent, queue), []).append(post)
         for (agent, priority), found in posts.items():
             url = request_queue_url(self._scheduler_queue, agent, priority)
             if url in self._known_queues:

@@ -1,0 +1,94 @@
+"""Measures what the steps cost that an order adds one by one: each step adds the next one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from unittest.mock import patch
+
+from benchmarks.harness.meter import Meter, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.stack import stack_on_the_engine
+from benchmarks.harness.stand_ins import AGENTS, WorkflowShape, stand_ins
+from benchmarks.report import Report, Setting, Table, amount
+
+ADDED = WorkflowShape(1, added=100)
+AT = (10, 25, 50, 75, 100)
+OVER = 10
+"""A cost at a step is the average of this many steps up to it."""
+
+SCHEDULER = "SchedulerFunction"
+HEADINGS = ("", "writes", "reads", "scheduler, ms")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one step costs in a busy stack."""
+
+    write_units: float
+    read_units: float
+    processor: float
+    """Processor time of the scheduler in ms, without the calls to DynamoDB."""
+
+
+def measure(setting: Setting) -> Report:
+    """Return the cost of a step by its place."""
+    found = added_one_by_one(setting.engine(), ADDED, AT, setting.runs)
+    rows = [
+        [f"step {at}", *map(amount, (one.write_units, one.read_units, round(one.processor, 2)))]
+        for at, one in zip(AT, found, strict=True)
+    ]
+    note = f"Each is the average of the {OVER} steps up to it, which each step adds to its order."
+    return Report([Table("Steps that are added one by one", HEADINGS, rows)], [note])
+
+
+def added_one_by_one(
+    endpoint: str, shape: WorkflowShape, places: Sequence[int], runs: int
+) -> list[Cost]:
+    """Return the cost of a step at each of these places of an order of the shape.
+
+    Units are those of the last order, and processor times the median of all but the first one.
+    """
+    found: list[list[Cost]] = []
+    with (
+        stack_on_the_engine(endpoint) as stack,
+        metered(stack) as meter,
+        stand_ins(meter, shape),
+    ):
+        for run in range(runs + 1):
+            with _noted(meter) as notes:
+                counted(meter, order(f"{shape.name}-{run}", workflow=shape.name))
+            found.append([_between(notes[at - OVER], notes[at]) for at in places])
+    return [
+        Cost(
+            last.write_units,
+            last.read_units,
+            median(costs[place].processor for costs in found[1:]),
+        )
+        for place, last in enumerate(found[-1])
+    ]
+
+
+@contextmanager
+def _noted(meter: Meter) -> Iterator[list[Cost]]:
+    """Note what the order has cost whenever an agent is invoked: once for each of its steps."""
+    stack, notes = meter.stack, list[Cost]()
+    invoke, agents = stack.invoke, {f"{agent.capitalize()}Function" for agent in AGENTS}
+
+    def invoked(function: str, event: dict[str, object], context: object = None) -> object:
+        if function in agents:
+            counts = meter.counts
+            own = counts.processor[SCHEDULER] - counts.exchanges[SCHEDULER]
+            notes.append(Cost(counts.write_units, counts.read_units, own / 1e6))
+        return invoke(function, event, context)  # type: ignore[arg-type]  # as it is given
+
+    with patch.object(stack, "invoke", invoked):
+        yield notes
+
+
+def _between(first: Cost, last: Cost) -> Cost:
+    return Cost(
+        (last.write_units - first.write_units) / OVER,
+        (last.read_units - first.read_units) / OVER,
+        (last.processor - first.processor) / OVER,
+    )

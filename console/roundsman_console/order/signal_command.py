@@ -1,0 +1,51 @@
+"""`roundsman signal`: sends a signal to an order, as its application does."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from roundsman.client import Client
+from roundsman.command_line import command_line
+from roundsman_console.cli.options import AsJson
+from roundsman_console.cli.stack_option import StackOption
+from roundsman_console.cli.target import announced_stack
+from roundsman_console.cli_errors import sentences
+from roundsman_console.documents import SignalDocument
+from roundsman_console.hints import hint
+from roundsman_console.verbs.reading import read_result
+
+
+def signal_command(
+    order: Annotated[str, typer.Argument(help="The order.")],
+    name: Annotated[str, typer.Argument(help="The name for which a step of it waits.")],
+    stack: StackOption = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="The data of the signal, as JSON or @file: the result of the step."),
+    ] = None,
+    signal_id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="The id of the signal. One that is sent twice with one id counts once."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send a signal to an order, as its application does.
+
+    The step that waits for it is done, at once or when it begins. A signal that no step of the
+    order can take becomes a rejected message. In the place of a signal that will never come, a
+    person resolves the step.
+
+    Example: roundsman signal ord-1001 paid --data '{"amount": 40}'
+    """
+    with sentences():
+        found = announced_stack(stack)
+        found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
+        given = read_result(data, "--data")
+        Client(found.outputs, sqs=found.sqs).signal(order, name, given, signal_id=signal_id)
+        if as_json:
+            print(json.dumps(SignalDocument(orderId=order, name=name)))
+        else:
+            print(hint(f"Sent. See: {command_line('why', order)}"))

@@ -1,0 +1,146 @@
+"""Rows of the inputs of steps that were added at run time.
+
+The record of a task says which steps were added, and where they stand. What each was added with is
+read only to make its requests, so it is in a row beside the record, with the hash key
+`<TaskId>#added#<Number>`. The first INPUTS_IN_A_ROW added steps are in row 0, the next ones in
+row 1. Each step is an attribute of the row with the name of its record: a map with `By`, `After`
+and `Input`. So a row alone says which steps it has, of which kinds, and after what they come.
+
+- Rows are written, removed and given their expiry in one transaction with the record, on the
+  conditions of the record. The record says how many there are (`Inputs`).
+- A step never leaves its row while its task has it. A person who begins a task again begins with
+  new rows. The rows of an erased task are removed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from roundsman.aws.dynamodb.codec import (
+    INPUTS_IN_A_ROW,
+    Item,
+    expiry,
+    json_text,
+    number,
+    rows_of,
+    text,
+)
+from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.model.json import Json
+from roundsman.model.task import ADDED_SCHEMA, InputRows, Task
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+StoredItem: TypeAlias = "Mapping[str, Value]"
+
+MARK: Final = "#added#"
+
+
+def row_key(task_id: str, row: int) -> Item:
+    """The key of a row in the tasks table. No order has such an id."""
+    return {"TaskId": text(f"{task_id}{MARK}{row}")}
+
+
+def row_keys(task: Task, names: Iterable[str]) -> list[Item]:
+    """The keys of the rows that have the inputs of these added steps."""
+    wanted = set(names)
+    rows = {place // INPUTS_IN_A_ROW for place, name in enumerate(task.added) if name in wanted}
+    return [row_key(task.task_id, row) for row in sorted(rows)]
+
+
+def row_writes(
+    table: str, task: Task, inputs: Mapping[str, Json], *, removed: bool
+) -> "list[TransactWriteItemTypeDef]":
+    """The writes of rows that belong to a write of the task.
+
+    `inputs` has the input of each step that this write adds, by record name. `removed`: the write
+    removes the record.
+    """
+    before, count = task.input_rows, 0 if removed else rows_of(task)
+    writes: list[TransactWriteItemTypeDef] = [
+        {"Delete": {"TableName": table, "Key": row_key(task.task_id, row)}}
+        for row in range(count, before.count)
+    ]
+    added = _by_row(task, inputs) if count else {}
+    for row in range(count):
+        if row in added:
+            writes.append(_with_steps(table, task, row, added[row]))
+        elif before.expires_at != task.expires_at:
+            writes.append(_with_expiry(table, task, row))
+    return writes
+
+
+def as_stored_open(task: Task) -> Task:
+    """The task, with the rows that it has once the decision that ended it was stored.
+
+    While it owed something it had no expiry, and neither had they.
+    """
+    return replace(task, input_rows=InputRows(rows_of(task)))
+
+
+def inputs_in(task: Task, rows: Iterable[StoredItem]) -> dict[str, Json]:
+    """The inputs of added steps that are in these rows, by record name.
+
+    A row of a former task with the same id has none. Raises UnreadableRecord.
+    """
+    found: dict[str, Json] = {}
+    for row in rows:
+        if row.get("CreatedAt") != number(task.created_at):
+            continue
+        for name in row.keys() & task.added.keys():
+            found[name] = ItemReader(row, task.task_id).map(name).json("Input")
+    return found
+
+
+def _by_row(task: Task, inputs: Mapping[str, Json]) -> dict[int, dict[str, "Value"]]:
+    """The attributes of the steps that are added, by the numbers of their rows."""
+    found: dict[int, dict[str, Value]] = {}
+    for place, (name, one) in enumerate(task.added.items()):
+        if name not in inputs:
+            continue
+        step: Item = {"By": text(one.adder), "Input": json_text(inputs[name])}
+        if one.after:
+            step["After"] = {"L": [text(other) for other in one.after]}
+        found.setdefault(place // INPUTS_IN_A_ROW, {})[name] = {"M": step}
+    return found
+
+
+def _with_steps(
+    table: str, task: Task, row: int, steps: "Mapping[str, Value]"
+) -> "TransactWriteItemTypeDef":
+    """The write that adds steps to a row. The first step of a row begins it anew."""
+    key = row_key(task.task_id, row)
+    of_row: Item = {"CreatedAt": number(task.created_at), "Schema": number(ADDED_SCHEMA)}
+    if task.expires_at is not None:
+        of_row["ExpiresAt"] = expiry(task.expires_at)
+    if list(task.added)[row * INPUTS_IN_A_ROW] in steps:
+        return {"Put": {"TableName": table, "Item": {**key, **of_row, **steps}}}
+    changes = {**of_row, **steps}
+    sets = ", ".join(f"#n{n} = :v{n}" for n in range(len(changes)))
+    gone = "" if task.expires_at is not None else " REMOVE ExpiresAt"
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": f"SET {sets}{gone}",
+            "ExpressionAttributeNames": {f"#n{n}": name for n, name in enumerate(changes)},
+            "ExpressionAttributeValues": {f":v{n}": one for n, one in enumerate(changes.values())},
+        }
+    }
+
+
+def _with_expiry(table: str, task: Task, row: int) -> "TransactWriteItemTypeDef":
+    """The write that gives a row the expiry of its task, or takes it back."""
+    key = row_key(task.task_id, row)
+    if task.expires_at is None:
+        return {"Update": {"TableName": table, "Key": key, "UpdateExpression": "REMOVE ExpiresAt"}}
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": "SET ExpiresAt = :at",
+            "ExpressionAttributeValues": {":at": expiry(task.expires_at)},
+        }
+    }

@@ -1,0 +1,142 @@
+"""Adds steps to a task at run time: which a reply may add, and what is wrong with the others.
+
+A step that is done may add steps of the kinds that its workflow names. They are added by the
+decision that takes the reply, all of them or none. Where they stand in the order of the steps is in
+`roundsman.definition.added_steps`; from then on they are steps like others.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from roundsman.definition.added_steps import with_added
+from roundsman.definition.plan import Plan
+from roundsman.engine.decision import DecisionContext
+from roundsman.model.json import levels, size_in_bytes
+from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
+from roundsman.model.task import AddedStep, StepToAdd, step_of
+
+DEEPEST_STEP_INPUT = 20
+"""The maximum number of its levels; a request contains it some levels deep."""
+
+WRONG_THEN = "WrongThen"
+"""The error type of an attempt whose reply adds steps that cannot be added."""
+
+MOST_NAMED = 10
+"""How many steps a sentence names."""
+
+
+def why_not_added(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> str | None:
+    """Why these steps cannot be added by the reply of a step, in words; None if they can."""
+    return next(_problems(context, adder, then), None)
+
+
+def add_steps(context: DecisionContext, adder: str, then: Iterable[StepToAdd]) -> None:
+    """Add the steps to the task. One that it has already, with the same input, changes nothing.
+
+    `why_not_added` must be None.
+    """
+    decision = context.decision
+    added = decision.task.added
+    new = {one.name: one for one in then if one.name not in added}
+    if not new:
+        return
+    steps = {name: AddedStep(adder, one.after, one.digest) for name, one in new.items()}
+    decision.task = replace(decision.task, added={**added, **steps})
+    decision.inputs.update({name: one.input for name, one in new.items()})
+    named = ", ".join([*new][:MOST_NAMED])
+    more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
+    decision.record("added", adder, None, f"{adder}: adds {named}{more}")
+
+
+def forget_added_steps(context: DecisionContext) -> None:
+    """Remove all added steps from a task that begins again. Used keys stay used."""
+    decision = context.decision
+    for name in decision.task.added:
+        decision.remove(name)
+    decision.task = replace(decision.task, added={})
+
+
+def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> Iterator[str]:
+    added, plan = context.decision.task.added, context.plan
+    new: dict[str, StepToAdd] = {}
+    for one in then:
+        known = added[one.name].digest if one.name in added else None
+        if one.name in new:
+            known = new[one.name].digest
+        if known is None:
+            yield from _of_one(plan, adder, one)
+            new[one.name] = one
+        elif known != one.digest:
+            yield f"{adder} adds {one.name}, which was added with another input"
+    if new:
+        yield from _of_order(plan, adder, new)
+        yield from _of_number(context, adder, new)
+
+
+def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
+    """What is wrong with the kind of a new step, or with its input."""
+    kind = step_of(one.name)
+    if kind not in plan.kinds:
+        may = f"it may add {', '.join(plan.kinds)}" if plan.kinds else "it may add no steps"
+        yield f"{adder} adds {one.name}, but its workflow does not have {kind} in may_add: {may}"
+        return
+    if _may_follow(plan, adder) and kind not in plan.kinds_after_no_return:
+        yield (
+            f"{adder} adds {one.name}, which could follow the point of no return, "
+            f"{plan.point_of_no_return}; the workflow does not have {kind} in "
+            "may_add_after_no_return"
+        )
+    size = size_in_bytes(one.input)
+    if size > LARGEST_STEP_INPUT:
+        yield f"{adder} adds {one.name} with {size} bytes of input; {LARGEST_STEP_INPUT} fit"
+    if levels(one.input) > DEEPEST_STEP_INPUT:
+        yield (
+            f"{adder} adds {one.name} with an input that is nested deeper than "
+            f"{DEEPEST_STEP_INPUT} levels"
+        )
+
+
+def _may_follow(plan: Plan, adder: str) -> bool:
+    """Whether what the step adds does not come before the point of no return."""
+    point = plan.point_of_no_return
+    return point is not None and adder not in plan.before(plan.instances(point)[0])
+
+
+def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
+    """What is wrong with the steps that the new steps come after.
+
+    A step may be named that is done, and of which a part waits for all that the adder adds. So only
+    the whole plan shows whether there is a cycle.
+    """
+    for one in new.values():
+        for other in one.after:
+            if other not in new and plan.instances(other)[0] not in plan.steps:
+                yield (
+                    f"{adder} adds {one.name} after {other}, but the task has no step of that name"
+                )
+    more = {name: AddedStep(adder, one.after) for name, one in new.items()}
+    steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
+    try:
+        TopologicalSorter({step.name: step.after for step in steps}).prepare()
+    except CycleError as error:
+        yield f"{adder} adds steps that form a cycle: {' after '.join(reversed(error.args[1]))}"
+
+
+def _of_number(context: DecisionContext, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
+    """What is wrong with the number of steps, and the size of their names in the record."""
+    added, plan = context.decision.task.added, context.plan
+    many = len(added) + len(new)
+    if many > plan.most_added:
+        yield f"{adder} adds {len(new)} steps, {many} in all; {plan.most_added} may be added"
+    records = len({*plan.steps, *context.decision.steps, *new})
+    if records > MOST_RECORDS:
+        yield f"{adder} adds {len(new)} steps, for {records} in all; {MOST_RECORDS} fit in one task"
+    names = [name for name, one in added.items() for name in (name, one.adder, *one.after)]
+    names += [name for one in new.values() for name in (one.name, adder, *one.after)]
+    size = sum(map(len, names))
+    if size > ADDED_LIMIT:
+        yield (
+            f"{adder} adds steps whose names, with those of the steps that they come after, make "
+            f"{size} bytes; {ADDED_LIMIT} fit: use shorter names, or fewer in after"
+        )

@@ -1,0 +1,143 @@
+"""Signals: what an application sends to an order, and the steps that wait for it.
+
+A step that waits for a signal has no agent. The oldest unread signal with its name ends it, also if
+the signal came before the step began, and each signal ends at most one step. If none comes in time,
+the step has failed (NO_SIGNAL). A signal that no step is left to take is refused, so that nobody
+believes that it counted.
+
+Nothing outside of the task changes by the wait. So there is nothing to undo, no hold stops it, and
+a task that ends does not wait for it. If the task is resubmitted, the step waits its whole time
+again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from roundsman.definition.plan import StepPlan
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.on_failure import give_up
+from roundsman.engine.transitions import StepEvent
+from roundsman.errors import Refused
+from roundsman.model.corrections import corrections_size
+from roundsman.model.events import InspectAt, Signalled
+from roundsman.model.instants import format_duration, second
+from roundsman.model.json import canonical_json, parse_json, size_in_bytes
+from roundsman.model.record_limits import LARGEST_SIGNAL, MOST_SIGNALS, RESULTS_LIMIT
+from roundsman.model.situations import AwaitsSignal, End, Ended
+from roundsman.model.states import DONE
+from roundsman.model.task import StepError, UnreadSignal
+
+NO_SIGNAL = "NoSignal"
+"""The error type of a step for which no signal has come in time."""
+
+
+def signalled(context: DecisionContext, event: Signalled) -> None:
+    """Store the signal, and let it end the step that waits for it. Raises Refused."""
+    decision = context.decision
+    _check_is_expected(context, event.name)
+    _check_fits(decision, event)
+    data = parse_json(canonical_json(event.data))  # as it is read back: keys sorted
+    unread = UnreadSignal(event.asked.command_id, event.name, decision.now, data)
+    decision.task = replace(decision.task, signals=(*decision.task.signals, unread))
+    for step in context.plan.steps.values():
+        if isinstance(decision.step(step.name).situation, AwaitsSignal):
+            _take(context, step)
+    if unread in decision.task.signals:
+        decision.note(f"the signal {event.name} is kept for its step")
+
+
+def await_signal(context: DecisionContext, step: StepPlan) -> None:
+    """Begin the wait of the step; end it at once if a signal with its name is unread."""
+    if _take(context, step):
+        return
+    decision, until = context.decision, context.now + step.signal_within
+    waits = AwaitsSignal(until=until, since=context.now)
+    decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, error=None)
+    decision.action(InspectAt(until))
+    decision.note(f"{step.name}: waits for the signal {step.signal} until {second(until)}")
+
+
+def end_overdue_waits(context: DecisionContext) -> None:
+    """Fail each step whose signal has not come in time, unless the task is ending."""
+    for step in context.plan.steps.values():
+        if context.decision.ending is not None:
+            return
+        waits = context.decision.step(step.name).situation
+        if isinstance(waits, AwaitsSignal) and waits.until <= context.now:
+            lasted = format_duration(waits.until - waits.since)
+            error = StepError(NO_SIGNAL, f"no signal {step.signal} has come within {lasted}")
+            why = f"{step.name}: {error.message}"
+            give_up(context, step, StepEvent.NO_SIGNAL, error, why)
+
+
+def wait_anew(decision: DecisionBuilder) -> None:
+    """Give each step that waits for a signal its whole time again."""
+    for name, record in decision.steps.items():
+        waits = record.situation
+        if isinstance(waits, AwaitsSignal):
+            until = decision.now + waits.until - waits.since
+            anew = AwaitsSignal(until=until, since=decision.now)
+            decision.steps[name] = replace(record, situation=anew)
+            decision.action(InspectAt(until))
+
+
+def _take(context: DecisionContext, step: StepPlan) -> bool:
+    """End the step with the oldest unread signal of its name; False if there is none."""
+    decision = context.decision
+    signal = next((one for one in decision.task.signals if one.name == step.signal), None)
+    if signal is None:
+        return False
+    rest = tuple(one for one in decision.task.signals if one is not signal)
+    decision.task = replace(decision.task, signals=rest)
+    decision.move(
+        step.name,
+        StepEvent.SIGNALLED,
+        Ended(how=End.SUCCEEDED),
+        finished_at=context.now,
+        result=signal.data,
+        signal=signal.id,
+        error=None,
+    )
+    decision.note(f"{step.name}: its signal has come")
+    return True
+
+
+def _check_is_expected(context: DecisionContext, name: str) -> None:
+    """Raise Refused if no step is left that the signal could end."""
+    decision, plan = context.decision, context.plan
+    if decision.ending is not None:
+        raise Refused("the task is ending: no step waits for a signal any more")
+    awaited = _names([*plan.steps.values(), *plan.kinds.values()])
+    if name not in awaited:
+        known = ", ".join(dict.fromkeys(awaited)) or "none"
+        raise Refused(f"no step of the workflow waits for a signal {name}; it has {known}")
+    if name in _names(plan.kinds.values()):
+        return  # a step may be added that waits for it
+    left = sum(
+        step.signal == name and decision.step(step.name).process_state not in DONE
+        for step in plan.steps.values()
+    )
+    if sum(one.name == name for one in decision.task.signals) >= left:
+        raise Refused(f"no step is left that waits for a signal {name}")
+
+
+def _names(steps: Iterable[StepPlan]) -> list[str]:
+    return [step.signal for step in steps if step.signal is not None]
+
+
+def _check_fits(decision: DecisionBuilder, event: Signalled) -> None:
+    """Raise Refused if the record cannot hold the signal.
+
+    Its data is counted as a result from now on, so it fits when a step takes it.
+    """
+    task, size = decision.task, size_in_bytes(event.data)
+    if size > LARGEST_SIGNAL:
+        raise Refused(f"the data of the signal has {size} bytes; at most {LARGEST_SIGNAL} fit")
+    if len(task.signals) >= MOST_SIGNALS:
+        raise Refused(f"{len(task.signals)} signals have ended no step yet, and no more fit")
+    kept = size_in_bytes(decision.stored_results()) + corrections_size(task.corrections)
+    total = kept + sum(size_in_bytes(one.data) for one in task.signals) + size
+    if total > RESULTS_LIMIT:
+        raise Refused(
+            f"the task's results and signals would have {total} bytes; {RESULTS_LIMIT} fit"
+        )

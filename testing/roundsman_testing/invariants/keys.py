@@ -1,0 +1,49 @@
+"""Checks of idempotency keys: no undo is sent under a key that its service may have forgotten."""
+
+from collections.abc import Iterator
+
+from roundsman.definition.plan import Plan
+from roundsman.model.task import PERFORM, Task, idempotency_key
+from roundsman.wire.messages import AgentRequest
+from roundsman_testing.invariants.rules import Broken, Invariant
+
+
+class Keys:
+    """Follows the keys of a world and checks KEY_LASTS.
+
+    The caller reports each stored record (`written`) and each request that a queue accepted
+    (`accepted`). `apart` is how far the clocks of parts differ, in ms.
+    """
+
+    def __init__(self, apart: int = 0) -> None:
+        self._apart = apart
+        self._claimed_at: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Forget when keys were used first: restored records may not know of it either."""
+        self._claimed_at.clear()
+
+    def written(self, before: Task, after: Task, now: int) -> None:
+        """Note the claims to perform that begin with this write, which is stored at `now`.
+
+        The lifetime of a key counts from the first: its service may have stored the key then.
+        """
+        for name, record in after.steps.items():
+            if record.locked_by in (None, before.step(name).locked_by):
+                continue
+            if record.operation == PERFORM:
+                key = idempotency_key(after.task_id, name, PERFORM, record)
+                self._claimed_at.setdefault(key, now)
+
+    def accepted(self, plan: Plan, task: Task, request: AgentRequest) -> Iterator[Broken]:
+        """Check a request to undo: its agent may act on it for as long as the key lasts at most."""
+        step = plan.expanded(task.fan_outs).steps.get(request.step)
+        compensation = None if step is None else step.compensation
+        lifetime = None if compensation is None else compensation.key_lifetime
+        claimed_at = self._claimed_at.get(request.perform_key or "")
+        if lifetime is None or claimed_at is None:
+            return
+        late = request.complete_by - claimed_at - lifetime
+        if late > self._apart:
+            what = f"the undo of {request.step} may end {late} ms after the lifetime of its key"
+            yield Broken(Invariant.KEY_LASTS, request.task_id, what)

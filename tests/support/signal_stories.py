@@ -1,0 +1,85 @@
+"""Stories of signals, for the tables of transitions."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from roundsman.definition.workflow import Signal
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.instants import SECOND
+from tests.support.machine_world import T0, World, plan, step
+
+PAID = Signal("paid", within=timedelta(minutes=10))
+
+
+def comes_before_its_task_begins() -> World:
+    world = World(plan(PAID), ProcessingOptions(start_at=T0 + 60 * SECOND))
+    world.signal("paid")
+    world.wait(60).start()
+    return world
+
+
+def comes_when_its_task_should_begin() -> World:
+    world = World(plan(step("a"), PAID), ProcessingOptions(start_at=T0 + 60 * SECOND))
+    world.wait(60).signal("paid")
+    world.start()
+    return world
+
+
+def ends_the_last_step() -> World:
+    world = World(plan(PAID))
+    world.start()
+    world.signal("paid")
+    return world
+
+
+def never_comes() -> World:
+    world = World(plan(PAID, step("b", PAID)))
+    world.start()
+    world.wait(600).inspect()
+    return world
+
+
+def comes_while_another_step_is_retried() -> World:
+    world = World(plan(PAID, step("b")))
+    world.start()
+    world.wait(1).fails("b")
+    world.wait_until(world.record("b").not_before).signal("paid")
+    return world
+
+
+def comes_while_another_step_is_performed() -> World:
+    world = World(plan(PAID, step("b")))
+    world.start()
+    world.signal("paid")
+    return world
+
+
+def given_more_time_and_then_ended_by_a_person() -> World:
+    world = World(plan(PAID, step("b", PAID)))
+    world.start()
+    world.extend(600, "paid")
+    world.resolve("paid")
+    world.start()
+    world.succeeds("b")
+    return world
+
+
+def begun_again_after_a_cancellation() -> World:
+    world = World(plan(PAID))
+    world.start()
+    world.cancel(undo=False)
+    world.resubmit(again=True)
+    world.start()
+    return world
+
+
+SIGNAL_STORIES: list[Callable[[], World]] = [
+    comes_before_its_task_begins,
+    comes_when_its_task_should_begin,
+    ends_the_last_step,
+    never_comes,
+    comes_while_another_step_is_retried,
+    comes_while_another_step_is_performed,
+    given_more_time_and_then_ended_by_a_person,
+    begun_again_after_a_cancellation,
+]

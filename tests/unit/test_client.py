@@ -1,0 +1,198 @@
+"""How a client waits for the end of an order, on a clock of the test, and sends a signal."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from roundsman.client import Client, InvalidCall, OrderStatus
+from roundsman.errors import TryAgain
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+Read = OrderStatus | None | TryAgain
+
+
+def status(state: TaskState, version: int = 1, **steps: ProcessState) -> OrderStatus:
+    ended = state in (TaskState.COMPLETED, TaskState.UNDONE)
+    return OrderStatus(
+        order_id="ord-1",
+        workflow="story",
+        state=state,
+        reason=None,
+        steps=steps,
+        submitted_at=1,
+        complete_by=2,
+        ended_at=2 if ended else None,
+        version=version,
+    )
+
+
+PENDING, ACTIVE = status(TaskState.PENDING), status(TaskState.ACTIVE, 2)
+DONE = status(TaskState.COMPLETED, 3)
+
+
+@dataclass
+class Waiting:
+    """A client whose reads are given, the last one for ever, and a clock that only sleep moves."""
+
+    reads: list[Read]
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+    changes: list[OrderStatus] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._next = self._read()
+
+    def _read(self) -> Iterator[Read]:
+        yield from self.reads
+        while True:
+            yield self.reads[-1]
+
+    def status(self, order_id: str) -> OrderStatus | None:
+        assert order_id == "ord-1"
+        found = next(self._next)
+        if isinstance(found, TryAgain):
+            raise found
+        return found
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def ends(self, timeout: float) -> OrderStatus | None:
+        client = Client({})
+        client.status = self.status  # type: ignore[method-assign]  # the reads are the test's
+        return client.wait(
+            "ord-1",
+            timeout=timedelta(seconds=timeout),
+            on_change=self.changes.append,
+            sleep=self.sleep,
+            moment=lambda: self.now,
+        )
+
+
+def test_it_waits_until_the_order_has_ended_and_tells_each_change() -> None:
+    waiting = Waiting([None, PENDING, PENDING, ACTIVE, DONE])
+    assert waiting.ends(60) is DONE
+    assert waiting.changes == [PENDING, ACTIVE, DONE]
+    assert waiting.slept == [0.25, 0.375, 0.5625, 0.84375]
+
+
+def test_its_looks_become_rarer_up_to_a_quarter_of_a_minute() -> None:
+    waiting = Waiting([PENDING])
+    assert waiting.ends(600) is PENDING
+    assert waiting.slept[11:15] == [15.0] * 4
+    assert waiting.now == 600
+    assert len(waiting.slept) < 60
+
+
+def test_a_time_that_is_over_gives_the_state_that_was_read_last() -> None:
+    waiting = Waiting([PENDING, ACTIVE])
+    found = waiting.ends(1)
+    assert found is ACTIVE
+    assert not found.ended
+    assert waiting.now == 1
+
+
+def test_an_order_that_has_ended_is_looked_at_once() -> None:
+    waiting = Waiting([DONE])
+    assert waiting.ends(0) is DONE
+    assert waiting.slept == []
+
+
+def test_an_order_that_is_never_known_gives_none() -> None:
+    waiting = Waiting([None])
+    assert waiting.ends(2) is None
+    assert waiting.now == 2
+
+
+def test_a_task_that_is_gone_has_ended() -> None:
+    waiting = Waiting([PENDING, None])
+    assert waiting.ends(600) is None
+    assert waiting.slept == [0.25]
+
+
+def test_a_read_that_fails_for_now_is_made_again() -> None:
+    waiting = Waiting([TryAgain("throttled"), PENDING, TryAgain("throttled"), DONE])
+    assert waiting.ends(60) is DONE
+    assert waiting.changes == [PENDING, DONE]
+
+
+def test_a_read_that_fails_to_the_end_is_raised() -> None:
+    waiting = Waiting([PENDING, TryAgain("throttled")])
+    with pytest.raises(TryAgain, match="throttled"):
+        waiting.ends(5)
+    assert waiting.now == 5
+
+
+@pytest.mark.parametrize(
+    ("wait", "error"),
+    [
+        (lambda: Client({}).wait("ord-1", timeout=5), TypeError),  # type: ignore[arg-type]  # meant
+        (lambda: Client({}).wait("ord-1", timeout=timedelta(seconds=-1)), ValueError),
+    ],
+)
+def test_a_wrong_time_is_refused(wait: Callable[[], object], error: type[Exception]) -> None:
+    with pytest.raises(error, match="timeout must"):
+        wait()
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+class Queue:
+    """Stands for SQS: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Json]] = []
+
+    def send_message(
+        self, *, QueueUrl: str, MessageBody: str
+    ) -> dict[str, str]:  # the names of boto3
+        self.sent.append((QueueUrl, json.loads(MessageBody)))
+        return {"MessageId": "m-1"}
+
+
+def client_of(queue: Queue) -> Client:
+    return Client({"SubmissionQueueUrl": "orders"}, sqs=cast("SQSClient", queue))
+
+
+def test_a_signal_goes_to_the_queue_of_the_orders() -> None:
+    queue = Queue()
+    client_of(queue).signal("ord-1", "paid", {"amount": 40}, signal_id="pay-7")
+    client_of(queue).signal("ord-1", "paid")
+    assert queue.sent == [
+        (
+            "orders",
+            {"orderId": "ord-1", "signal": {"name": "paid", "data": {"amount": 40}, "id": "pay-7"}},
+        ),
+        ("orders", {"orderId": "ord-1", "signal": {"name": "paid", "data": None}}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("order_id", "name", "data", "signal_id", "why"),
+    [
+        ("no spaces", "paid", None, None, "orderId must be 1 to 128"),
+        ("ord-1", "Paid", None, None, "The name of a signal must be 1 to 40 characters"),
+        ("ord-1", "paid", None, "a b", "The id of a signal must be 1 to 64 ASCII"),
+        ("ord-1", "paid", None, "x" * 65, "The id of a signal must be 1 to 64 ASCII"),
+        ("ord-1", "paid", "x" * 4_095, None, "has 4097 bytes; it may have at most 4096"),
+        ("ord-1", "paid", {1, 2}, None, "The data of the signal to ord-1 is not JSON"),
+        ("ord-1", "paid", float("nan"), None, "The data of the signal to ord-1 is not JSON"),
+    ],
+)
+def test_a_wrong_signal_is_refused_before_it_is_sent(
+    order_id: str, name: str, data: object, signal_id: str | None, why: str
+) -> None:
+    queue = Queue()
+    with pytest.raises(InvalidCall, match=why):
+        client_of(queue).signal(order_id, name, cast("Json", data), signal_id=signal_id)
+    assert not queue.sent
