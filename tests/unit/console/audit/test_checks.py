@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Compensation, Undo
+from roundsman.definition.workflow import Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import End, Ended
-from roundsman.model.states import ProcessState as State
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO, Effect, SettledRow, StepError
 from roundsman_console.audit import effect_checks, history_checks, record_checks
@@ -91,20 +89,6 @@ def partly_undone() -> World:
 
 def cancelled() -> World:
     return erased_stories.cancelled()
-
-
-def partly_undone() -> World:
-    """Of a completed task, `b` is taken back."""
-    fenced = Compensation(fences_late_performs=True)
-    steps = (step("a", compensation=fenced), step("b", compensation=fenced))
-    world = World(plan(*steps, retain_for=timedelta(days=1)))
-    world.start()
-    world.succeeds("a")
-    world.succeeds("b")
-    world.ask_undo("b")
-    world.start()
-    world.succeeds("b")
-    return world
 
 
 def erased() -> World:
@@ -436,10 +420,6 @@ PLANTS = [
     ),
     Plant(P.ERASED, "a result is left", erased, values("a", result="(left out)")),
     Plant(P.ERASED, "a message is left", erased, values("a", error=StepError("Odd", "(left out)"))),
-    Plant(
-        P.TAKEN_BACK, "it was not undone", partly_undone, record("b", process_state=State.PROCESSED)
-    ),
-    Plant(P.TAKEN_BACK, "more was undone", partly_undone, record("a", process_state=State.UNDONE)),
     Plant(P.ERASED, "it goes on", erased, task(state=TaskState.ARCHIVED)),
     Plant(P.ERASED_BESIDE, "the order row", erased, row(has_content=True)),
     Plant(
