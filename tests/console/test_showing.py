@@ -37,6 +37,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
         "why": "charge_card: failed for good: CardDeclined: POST answered 402",
         "step": "charge_card",
         "undo": True,
+        "part": [],
     }
     assert (shown["undone"], shown["undoFailed"], shown["withoutCompensation"]) == (
         ["reserve_stock", "charge_card"],
