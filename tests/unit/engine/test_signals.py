@@ -644,9 +644,9 @@ def test_another_time_of_a_wait_that_is_over_refuses_no_move() -> None:
 confirmed = Signal("confirmed", within=timedelta(days=3))
 
 
-def with_a_wait_added(**more: object) -> World:
+def with_a_wait_added() -> World:
     """The first step has added a wait for a signal, which has begun."""
-    world = story(first, last_alone, may_add=(confirmed,), **more)
+    world = story(first, last_alone, may_add=(confirmed,))
     world.adds("a", StepToAdd("confirmed[leg-1]"))
     assert world.record("confirmed[leg-1]").situation == WAITS
     return world
