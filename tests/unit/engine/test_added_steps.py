@@ -7,7 +7,7 @@ import pytest
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Archive, Retry, Step, Undo
 from roundsman.engine.added_steps import WRONG_THEN
-from roundsman.engine.requests import request_for
+from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import Refused
 from roundsman.model.corrections import Change
 from roundsman.model.events import Outcome
@@ -22,7 +22,7 @@ from roundsman.model.record_limits import (
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepToAdd, idempotency_key
 from tests.support.fan_out_stories import FENCED, lines, pick
-from tests.support.machine_world import World, plan, states, step
+from tests.support.machine_world import World, plan, requests_in, states, step
 from tests.support.steps import step_record
 
 P = ProcessState
@@ -212,6 +212,16 @@ def test_a_success_of_an_earlier_attempt_adds_what_it_names_and_a_wrong_one_is_i
         assert world.record("find").failure_count == 1
 
 
+def test_a_wrong_success_of_an_earlier_attempt_is_noted_with_what_is_wrong_about_it() -> None:
+    world = trip()
+    lock = world.record("find").locked_by
+    world.fails("find")
+    decision = world.adds("find", leg("a", "nowhere"), lock=lock)
+    assert "find: reply of an earlier attempt ignored: find adds leg[a] after nowhere, but" in (
+        decision.reason
+    )
+
+
 def test_two_steps_that_each_add_one_after_the_other_would_wait_for_one_another() -> None:
     world = trip()
     world.adds("find", leg("a"), leg("b"))
@@ -340,6 +350,28 @@ def test_a_wrong_reply_is_retried_as_a_defect_and_the_repaired_one_is_taken() ->
     assert world.record("find").outcome_unknown
     world.adds("find", leg("a"))
     assert [*world.task.added] == ["leg[a]"]
+
+
+def archiving(retry: Retry) -> World:
+    """A started task whose only step may add legs, and that is archived if it fails."""
+    world = World(plan(replace(FIND, retry=retry), may_add=(LEG,), on_failure=Archive()))
+    world.start()
+    return world
+
+
+def test_the_effect_of_a_step_stands_whose_last_reply_was_wrong() -> None:
+    world = archiving(Retry(max_attempts=1))
+    world.adds("find", StepToAdd("other[a]"))
+    record = world.record("find")
+    assert (record.process_state, record.effect) == (P.ERROR, Effect.STANDS)
+    assert not record.outcome_unknown
+
+
+def test_a_wrong_reply_after_the_tasks_time_is_not_retried() -> None:
+    world = archiving(Retry(max_attempts=3))
+    world.wait_until(world.task.complete_by).adds("find", StepToAdd("other[a]"))
+    assert world.task_state() is TaskState.ARCHIVED
+    assert (world.state("find"), world.record("find").failure_count) == (P.ERROR, 1)
 
 
 def test_a_step_of_a_workflow_that_adds_nothing_adds_nothing() -> None:
@@ -474,6 +506,62 @@ def test_a_task_moves_to_a_plan_with_the_kinds_of_what_was_added() -> None:
     assert states(world.task)["pay"] is P.PROCESSING
 
 
+def test_a_task_moves_to_a_plan_in_which_just_as_many_steps_may_be_added() -> None:
+    world = trip()
+    world.adds("find", leg("a"))
+    moved(world, newer(LEG, most_added=1))
+    assert states(world.task)["leg[a]"] is P.PROCESSING
+
+
+def test_a_task_moves_with_a_step_that_an_added_one_has_added() -> None:
+    world = trip()
+    world.adds("find", leg("a"))
+    world.adds("leg[a]", leg("b"), leg("c", "leg[b]"))
+    moved(world, newer(LEG))
+    world.succeeds("leg[b]")
+    world.succeeds("leg[c]")
+    assert states(world.task)["pay"] is P.PROCESSING
+
+
+def test_a_task_moves_with_an_added_step_that_still_waits_for_another() -> None:
+    world = trip()
+    world.adds("find", leg("a", "alone"))
+    assert "leg[a]" not in states(world.task)
+    moved(world, newer(LEG))
+    world.succeeds("alone")
+    assert states(world.task)["leg[a]"] is P.PROCESSING
+
+
+def with_a_leg_that_is_held() -> World:
+    """The agent of the added step is on hold, so it was not sent."""
+    kind = replace(LEG, agent="held")
+    world = World(plan(FIND, ALONE, may_add=(kind,), on_failure=Undo())).hold("held", 3_600)
+    world.start()
+    world.adds("find", leg("a"))
+    assert world.record("leg[a]").held_since is not None
+    return world
+
+
+def test_an_added_step_that_was_not_sent_begins_anew_as_the_new_plan_has_it() -> None:
+    world = with_a_leg_that_is_held()
+    moved(world, plan(FIND, ALONE, may_add=(replace(LEG, agent="other"),), on_failure=Undo()))
+    assert world.record("leg[a]").held_since is None
+    assert requests_in(world.start()) == ["leg[a]"]
+    assert agent_of(world.plan.for_task(world.task), world.task, "leg[a]") == "other"
+
+
+def test_a_task_begins_again_under_a_plan_without_the_kind_of_what_was_added_and_not_sent() -> None:
+    world = with_a_leg_that_is_held()
+    world.succeeds("alone")
+    world.ask_undo()
+    world.start()
+    world.succeeds("find")
+    assert (world.task_state(), world.state("leg[a]")) == (TaskState.UNDONE, P.PENDING)
+    world.resubmit(again=True, under=plan(FIND, ALONE, on_failure=Undo()))
+    assert (world.task.added, "leg[a]" in world.task.steps) == ({}, False)
+    assert requests_in(world.start()) == ["find", "alone"]
+
+
 def test_a_task_whose_first_step_is_a_fan_out_moves_with_what_was_added() -> None:
     picked = pick()
     world = trip(picked, ALONE)
@@ -505,6 +593,34 @@ def test_a_task_does_not_move_to_a_plan_in_which_what_was_added_has_no_place(
     with pytest.raises(Refused) as refused:
         moved(world, new)
     assert why in str(refused.value)
+
+
+def why_not(world: World, new: Plan) -> str:
+    """Why the task does not move to the plan."""
+    with pytest.raises(Refused) as refused:
+        moved(world, new)
+    return str(refused.value).removeprefix(f"it cannot continue under the plan {new.hash[:12]}: ")
+
+
+def test_a_sentence_about_an_added_step_names_it_by_its_own_name_once() -> None:
+    world = trip(FIND)
+    world.adds("find", leg("a"))
+    new = plan(FIND, may_add=(replace(LEG, agent="legs"),), on_failure=Undo())
+    sentence = "leg[a] was sent to its agent, but in that plan its first agent is legs, not worker"
+    assert why_not(world, new) == sentence
+
+
+def test_what_an_added_step_comes_after_must_be_in_the_new_plan() -> None:
+    world = trip(FIND, ALONE, step("late", ALONE))
+    world.adds("find", leg("a", "late"))
+    without_late = plan(FIND, ALONE, may_add=(LEG,), on_failure=Undo())
+    sentence = "leg[a] was added after late, which that plan does not have"
+    assert why_not(world, without_late) == sentence
+    without_find = plan(ALONE, step("late", ALONE), may_add=(LEG,), on_failure=Undo())
+    assert why_not(world, without_find) == (
+        "find is done, and that plan does not have it; leg[a] was added after find, which that "
+        "plan does not have"
+    )
 
 
 # --- the record ----------------------------------------------------------------------------------

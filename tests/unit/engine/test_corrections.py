@@ -207,7 +207,9 @@ def fanned_out() -> World:
 def test_an_item_is_corrected_and_its_number_is_not() -> None:
     world = fanned_out()
     fixed = Change(("lines", 1, "sku"), "c")
-    assert "lines[1].sku was used by pick" in refusal(world, lambda: world.correct(fixed))
+    assert refusal(world, lambda: world.correct(fixed)) == (
+        "lines[1].sku was used by pick: set `used` to change it nevertheless"
+    )
     more = Change(("lines", 2), {"sku": "d"})
     assert refusal(world, lambda: world.correct(more, used=True)) == (
         "pick has 2 items, and would have 3: the number of items cannot be corrected once it is "

@@ -231,6 +231,15 @@ def test_a_second_answer_during_the_undo_is_ignored() -> None:
     ignored(world)
 
 
+def test_a_second_answer_has_no_row_in_a_decision_that_changes_something_else() -> None:
+    world = waiting_for_undo()
+    answer(world)
+    world.fails("a")
+    decision = answer(world.wait(HOUR))
+    assert requests_in(decision) == ["a"], "its undo is due again"
+    assert decision.history == ()
+
+
 def waiting_for_undo() -> World:
     """The wait of `a` is ended, and its undo is under way."""
     world = waiting()

@@ -7,9 +7,17 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Signal, Step, Undo
 from roundsman.engine.due import due
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.corrections import Change
-from roundsman.model.events import InspectAt, Outcome, Reconcile, StartTask
+from roundsman.model.events import (
+    CommandSource,
+    Extend,
+    InspectAt,
+    Outcome,
+    Reconcile,
+    StartTask,
+)
 from roundsman.model.instants import DAY, SECOND, second
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LARGEST_SIGNAL, RESULTS_LIMIT
@@ -23,6 +31,7 @@ FENCED = Compensation(fences_late_performs=True)
 first = step("a")
 paid = Signal("paid", within=timedelta(days=3), after=(first,))
 last = step("b", paid)
+last_alone = step("b")
 UNTIL = T0 + 3 * DAY
 WAITS = AwaitsSignal(until=UNTIL, since=T0)
 
@@ -147,6 +156,15 @@ def test_a_signal_that_comes_twice_counts_once(read: bool) -> None:
     decision = world.signal("paid", 1, "pay-7")
     assert decision.reason == "ignored: this command was executed before"
     assert world.task is before
+
+
+def test_a_command_with_the_id_of_a_signal_that_came_long_before_is_executed() -> None:
+    world = waiting()
+    world.signal("paid", 1, "pay-7")
+    world.task = replace(world.task, command_ids=())  # ten other commands came meanwhile
+    by = world.task.complete_by
+    world.apply(Extend(CommandSource("pay-7", "ann"), 60))
+    assert world.task.complete_by == by + 60 * SECOND
 
 
 def test_a_signal_before_the_start_of_its_task_is_kept() -> None:
@@ -401,13 +419,29 @@ def test_a_resubmitted_step_that_had_no_signal_waits_its_whole_time_again() -> N
     assert (world.record("paid").result, world.record("paid").error) == (7, None)
 
 
-def test_a_signal_that_comes_before_a_resubmitted_step_begins_ends_it_without_an_error() -> None:
+def test_a_step_that_had_no_signal_has_no_error_once_one_that_is_unread_ends_it() -> None:
     world = waiting()
     world.wait(3 * A_DAY).inspect()
     world.resubmit()
     world.signal("paid", 7)
+    assert unread(world) == [("paid", 7)]
     world.start()
     assert (world.record("paid").result, world.record("paid").error) == (7, None)
+
+
+def test_a_step_that_had_no_signal_is_resubmitted_with_the_time_of_the_new_plan() -> None:
+    world = waiting()
+    world.wait(3 * A_DAY).inspect()
+    longer = replace(paid, within=timedelta(days=5))
+    b = step("b", longer)
+    world.resubmit(under=plan(first, longer, b, complete_within=timedelta(days=30)))
+    error = world.record("paid").error
+    assert error is not None, "it is the step that failed, and has not begun again"
+    assert (error.type, world.record("paid").finished_at) == ("NoSignal", UNTIL)
+    world.start()
+    assert world.record("paid").situation == AwaitsSignal(
+        until=world.now + 5 * DAY, since=world.now
+    )
 
 
 def test_a_step_that_waited_while_its_task_failed_waits_its_whole_time_again() -> None:
@@ -545,6 +579,19 @@ def test_a_restored_task_that_is_ending_does_not_wait_longer() -> None:
     assert world.record("paid").situation == WAITS
 
 
+def test_a_clock_that_is_behind_takes_no_time_from_a_wait() -> None:
+    world = World(
+        plan(replace(paid, after=()), complete_within=timedelta(days=30)),
+        ProcessingOptions(start_at=T0 + DAY),
+    )
+    world.wait(A_DAY).start()
+    waits = AwaitsSignal(until=T0 + 4 * DAY, since=T0 + DAY)
+    assert world.record("paid").situation == waits
+    world.now -= 2 * SECOND
+    world.apply(Reconcile(world.asked(), world.now - SECOND))
+    assert world.record("paid").situation == waits
+
+
 def test_a_task_that_is_moved_waits_on_if_its_signal_is_the_same() -> None:
     world = waiting()
     world.wait(60).move(
@@ -592,3 +639,40 @@ def test_another_time_of_a_wait_that_is_over_refuses_no_move() -> None:
     longer = replace(paid, within=timedelta(days=5))
     world.move(plan(first, longer, step("b", longer), complete_within=timedelta(days=30)))
     assert world.record("paid").result == 7
+
+
+confirmed = Signal("confirmed", within=timedelta(days=3))
+
+
+def with_a_wait_added() -> World:
+    """The first step has added a wait for a signal, which has begun."""
+    world = story(first, last_alone, may_add=(confirmed,))
+    world.adds("a", StepToAdd("confirmed[leg-1]"))
+    assert world.record("confirmed[leg-1]").situation == WAITS
+    return world
+
+
+def test_an_added_step_waits_on_in_a_task_that_is_moved_if_its_signal_is_the_same() -> None:
+    world = with_a_wait_added()
+    c = step("c", last_alone)
+    world.wait(60).move(
+        plan(first, last_alone, c, may_add=(confirmed,), complete_within=timedelta(days=40))
+    )
+    assert world.record("confirmed[leg-1]").situation == WAITS
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(confirmed, within=timedelta(days=5)),
+        Signal("settled", name="confirmed", within=timedelta(days=3)),
+        step("confirmed"),
+    ],
+    ids=["time", "signal", "agent"],
+)
+def test_an_added_step_begins_another_wait_anew_in_a_task_that_is_moved(other: Step) -> None:
+    world = with_a_wait_added()
+    world.wait(60).move(
+        plan(first, last_alone, may_add=(other,), complete_within=timedelta(days=30))
+    )
+    assert world.record("confirmed[leg-1]").situation_name is SituationName.READY

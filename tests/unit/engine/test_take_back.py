@@ -51,6 +51,22 @@ def test_the_effects_are_undone_in_reverse_order_and_what_cannot_be_is_named() -
     assert world.task.ending.why.endswith("without compensation: end")
 
 
+def test_what_cannot_be_undone_is_named_once_though_an_undo_has_failed_before() -> None:
+    world = completed()
+    world.ask_undo()
+    world.start()
+    world.is_refused("b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.task.ending is not None
+    assert world.task.ending.why == "undo requested by ann"
+    world.resubmit()
+    world.start()
+    world.succeeds("b")
+    assert world.task_state() is TaskState.UNDONE
+    assert world.task.ending.why == "undo requested by ann; without compensation: end"
+
+
 def test_it_does_not_expire_while_it_is_undone_and_is_kept_for_its_retention_after_that() -> None:
     world = completed()
     world.deliver_owed()
@@ -291,6 +307,21 @@ def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_ke
     assert world.record("a").agent == "second"
     assert requests_in(world.wait(20).succeeds("a")) == ["a"]
     assert world.record("a").agent is None, "the first one"
+
+
+def test_the_undo_at_the_agent_before_gets_no_lifetime_by_being_sent() -> None:
+    patient = replace(EXPIRES, retry=Retry(max_attempts=8))
+    a = step("a", agents=TWO, compensation=patient, next_agent_on=("CardDeclined",))
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.is_refused("a")
+    world.succeeds("a")  # its undo at the first agent
+    world.succeeds("a")
+    world.ask_undo()
+    world.start()
+    world.succeeds("a")  # its undo at the second agent
+    world.fails("a", retry_after=3 * 3_600_000)
+    assert requests_in(world.wait(3 * 3_600).start()) == ["a"]
 
 
 def test_an_attempt_that_is_due_after_the_lifetime_is_not_made() -> None:
