@@ -316,6 +316,14 @@ def test_items_that_depend_on_a_result_that_is_missing_are_named() -> None:
     assert why(world).endswith("not undone, since their items before the restore are not known: b")
 
 
+def test_items_that_are_not_known_are_not_named_in_a_task_that_is_not_undone() -> None:
+    world = not_begun(for_each="results.a.lines")
+    world.cancel(undo=False)
+    world.overdue("a")
+    assert world.task_state() is TaskState.CANCELLED
+    assert why(world) == "cancelled by ann"
+
+
 def test_items_that_depend_on_a_result_that_is_known_again_are_undone() -> None:
     world = not_begun(for_each="results.a.lines", agent="other")
     world.start()
