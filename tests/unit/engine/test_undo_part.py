@@ -214,6 +214,20 @@ def test_a_resubmitted_task_undoes_the_part_and_not_the_whole() -> None:
     assert (world.state("a"), world.state("d")) == (P.PROCESSED, P.PROCESSED)
 
 
+def test_what_stands_for_good_is_named_once_and_only_when_the_part_is_undone() -> None:
+    a = step("a", compensation=FENCED)
+    world = completed(a, step("note", a))
+    world.ask_undo("a", "note")
+    world.start()
+    world.is_refused("a")
+    why = "undo of a, note requested by ann"
+    assert world.task.ending is not None
+    assert (world.task_state(), world.task.ending.why) == (TaskState.ARCHIVED, why)
+    world.resubmit()
+    undone(world)
+    assert world.task.ending.why == f"{why}; without compensation: note"
+
+
 def test_a_resolved_undo_lets_the_part_go_on_and_not_the_whole() -> None:
     world = completed()
     world.ask_undo("a", "b", "c")
