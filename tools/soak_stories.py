@@ -11,9 +11,11 @@ from roundsman import (
     Archive,
     Compensation,
     Done,
+    Json,
     PermanentError,
     Priority,
     Retry,
+    Signal,
     Sleep,
     Step,
     StepRequest,
@@ -23,8 +25,10 @@ from roundsman import (
     Workflow,
 )
 from roundsman.definition.workflow import NamedStep
+from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
 from roundsman_testing import FOR_EVER, Capacity, Mishaps, World
@@ -62,12 +66,24 @@ FORGETTING = 0.1
 POLLING = 0.2
 """The share of stories in which one step is polled."""
 
+SIGNALLING = 0.2
+"""The share of stories in which steps wait for signals."""
+
+SIGNALS = ("paid", "approved")
+"""The names of signals. Several steps may wait for one name, and none for another."""
+
+TAKING_BACK = 0.25
+"""The share of stories in which parts of completed orders are taken back again and again."""
+
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
 
+NOT_TAKEN = ("is refused: ", "the order has no task")
+"""The problems with which a signal may be rejected."""
+
 
 class Lost(AssertionError):
-    """A sent order has no task, or a valid message was rejected."""
+    """A sent order has no task, a signal is nowhere, or a valid message was rejected."""
 
 
 def random_workflow(chance: Random) -> Workflow:
@@ -138,11 +154,36 @@ def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
     return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
 
 
+def with_signals(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with one to three further steps that wait for signals.
+
+    Each comes after some steps of lower numbers, and some of the others come after it.
+    """
+    steps = [replace(step, after=step.after_names()) for step in workflow.steps]
+    for number in range(chance.randint(1, 3)):
+        place = chance.randint(0, len(workflow.steps))
+        before = tuple(f"step{n}" for n in range(place) if chance.random() < 0.5)
+        waits = Signal(
+            chance.choice(SIGNALS),
+            name=f"signal{number}",
+            within=timedelta(seconds=chance.choice((30, 120, 280))),
+            after=before,
+            on_failure=chance.choice(STRATEGIES)() if chance.random() < 0.3 else None,
+            when="input.total > `20`" if chance.random() < 0.2 else None,
+        )
+        for n in range(place, len(workflow.steps)):
+            if chance.random() < 0.5:
+                [at] = [at for at, step in enumerate(steps) if step.name == f"step{n}"]
+                steps[at] = replace(steps[at], after=(*steps[at].after_names(), waits.name))
+        steps.append(waits)
+    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+
+
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
         replace(step, after=step.after_names())
-        if isinstance(step, Sleep)
+        if not step.agent_names()
         else replace(
             step,
             after=step.after_names(),
@@ -266,6 +307,18 @@ class Story:
         workflow = random_workflow(self.chance)
         if keys.random() < FORGETTING:
             workflow = with_key_lifetimes(keys, workflow)
+        # Drawn from seeds of their own, so that these choices change no other story.
+        signals, parts = Random(f"signals {self.seed}"), Random(f"parts {self.seed}")  # noqa: S311  # they must be repeatable
+        self.signalling = signals if signals.random() < SIGNALLING else None
+        self.taking_back = parts if parts.random() < TAKING_BACK else None
+        self.signals: dict[str, set[str]] = {}
+        self.awaited = [*SIGNALS]
+        if self.signalling is not None:
+            workflow = with_signals(self.signalling, workflow)
+            waits = [step.signal for step in workflow.steps if isinstance(step, Signal)]
+            self.awaited = [*waits, *waits, *SIGNALS]
+        if self.taking_back is not None:
+            workflow = replace(workflow, retain_for=timedelta(hours=1))
         # Drawn from a seed of its own, so that this choice changes no story without added steps.
         adding = Random(f"adds {self.seed}")  # noqa: S311  # it must be repeatable
         moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
@@ -330,12 +383,16 @@ class Story:
             self._wait()
         for _ in range(10):
             self._answer_some()
+            self._signal_some()
+            self._take_back_some()
             self.world.run(for_=timedelta(minutes=3))
         self.world.all_is_well()
         self._end()
         for order_id in self.sent:
             self._repair(order_id)
+        self._signal_some()
         self._end()
+        self._check_signals()
 
     def _end(self) -> None:
         """Run without mishaps, redrive the dead letters, and check that every order ended."""
@@ -350,10 +407,25 @@ class Story:
         if lost:
             raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
         for aside in self.world.post.put_aside:
-            if not any(GONE in str(problem) for problem in aside.problems):
+            allowed = (GONE, *NOT_TAKEN) if '"signal"' in aside.body else (GONE,)
+            if not any(words in str(one) for one in aside.problems for words in allowed):
                 raise Lost(f"seed={self.seed} repeats it: put aside: {aside}\n{self.world.trace}")
 
+    def _check_signals(self) -> None:
+        """Raise Lost if a signal is neither in the history of its order nor rejected."""
+        rejected = [aside.body for aside in self.world.post.put_aside]
+        for order_id, sent in self.signals.items():
+            task = self.world.task(order_id)
+            gone = task.expires_at is not None and task.expires_at <= self.world.now
+            if gone or task.erased_at is not None:
+                continue
+            told = {row.command_id for row in self.world.history(order_id)}
+            lost = [one for one in sent - told if not any(f'"{one}"' in body for body in rejected)]
+            if lost:
+                raise Lost(f"seed={self.seed}: signals {lost} are nowhere:\n{self.world.trace}")
+
     def _wait(self) -> None:
+        self._signal_some()
         self.world.run(for_=timedelta(seconds=self.chance.choice((0, 1, 10, 60))))
 
     def _send_order(self) -> None:
@@ -366,11 +438,71 @@ class Story:
         )
         total = chance.choice((10, 30))
         lines = [{"sku": f"line-{number}"} for number in range(chance.randint(0, 3))]
-        self.sent.append(self.world.submit({"total": total, "lines": lines}, options=options))
+        order: dict[str, Json] = {"total": total, "lines": [*lines]}
+        if self.signalling is not None:
+            order["orderId"] = order_id = f"signalled-{len(self.sent)}"
+            if self.signalling.random() < 0.85:  # the others never get a signal
+                self.signals[order_id] = set()
+            if self.signalling.random() < 0.2:
+                self._signal(self.signalling, order_id)
+        self.sent.append(self.world.submit(order, options=options))
         if chance.random() < 0.1:  # the application sends the same order again
             self.world.submit(
                 {"orderId": self.sent[-1], "total": total, "lines": lines}, options=options
             )
+
+    def _signal_some(self) -> None:
+        """Send signals to some orders, and let a person end or prolong some waits."""
+        chance, operator = self.signalling, self.world.operator
+        if chance is None:
+            return
+        for order_id in self.sent:
+            if chance.random() < 0.1:
+                self._signal(chance, order_id)
+            task = self.world.processes.watch.tasks.get(order_id)
+            waits = (
+                []
+                if task is None
+                else [
+                    name
+                    for name, record in task.steps.items()
+                    if isinstance(record.situation, AwaitsSignal)
+                ]
+            )
+            if waits and chance.random() < 0.05:
+                self.account.commands += 1
+                if chance.random() < 0.5:
+                    operator.resolve(order_id, waits[0], did=True, result={"by": "phone"})
+                else:
+                    operator.extend(order_id, timedelta(seconds=60), waits[0])
+
+    def _signal(self, chance: Random, order_id: str) -> None:
+        """Send a signal to an order that gets some: a new one, or one that was sent before."""
+        if order_id in self.signals:
+            name, number = chance.choice(self.awaited), chance.randint(1, 4)
+            signal_id = f"{name}-{number}-of-{order_id}"
+            self.signals[order_id].add(signal_id)
+            self.account.commands += 1
+            self.world.signal(order_id, name, {"number": number}, signal_id=signal_id)
+
+    def _take_back_some(self) -> None:
+        """Take back one or two steps of some completed orders, mostly with what depends on them."""
+        chance, world = self.taking_back, self.world
+        if chance is None:
+            return
+        for order_id in self.sent:
+            task = world.processes.watch.tasks.get(order_id)
+            if task is None or task.state is not TaskState.COMPLETED or chance.random() < 0.6:
+                continue
+            named = chance.sample([*task.steps], min(len(task.steps), chance.choice((1, 1, 2))))
+            plan = world.processes.plans.plan(task.plan)
+            if plan is not None and chance.random() < 0.7:
+                named += depend_on(plan.for_task(task), task.steps, named)
+            part = () if task.ending is None else task.ending.part
+            stay = [one for one in part if task.step(one).process_state is ProcessState.PROCESSED]
+            if named and {*named}.isdisjoint(stay):  # a step of a part is not named again
+                self.account.commands += 1
+                world.operator.undo(order_id, *named)
 
     def _do_something(self) -> None:
         """Let an operator or the application act on a random order or agent."""

@@ -104,6 +104,7 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(2471, id="a failure and the point of no return in one write"),
         pytest.param(3691, id="two attempts in a row that no queue took, the first extended"),
         pytest.param(5939, id="a claim whose message was throttled and hidden for longer"),
+        pytest.param(920134, id="an undo at an agent where it was undone, after its key is over"),
     ],
 )
 def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
@@ -154,6 +155,22 @@ def test_the_report_has_each_count_as_one_number_and_what_was_not_covered(tmp_pa
     assert counts["orders"] > 0
     assert counts["faults"] > 0
     assert counts["not covered"].startswith("Not covered: ")
+
+
+@pytest.mark.exhaustive
+def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
+    wanted = {"signal", "refused signal", "no signal", "undo-part", "refused undo-part"}
+    seen: set[str] = set()
+    for story in map(Story, range(60)):
+        if story.signalling is not None or story.taking_back is not None:
+            story.run()
+            rows = [row for order_id in story.sent for row in story.world.history(order_id)]
+            seen |= {row.kind for row in rows if row.kind != "refused"}
+            seen |= {f"refused {row.reason.split()[0]}" for row in rows if row.kind == "refused"}
+            seen |= {"no signal" for row in rows if "no signal " in row.reason}
+        if wanted <= seen:
+            return
+    raise AssertionError(f"no story has {wanted - seen}")
 
 
 @pytest.mark.exhaustive

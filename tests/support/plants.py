@@ -30,6 +30,7 @@ from roundsman.engine import (
     operator,
     polls,
     routing,
+    signals,
     sleeps,
     steps,
     task_deadline,
@@ -54,10 +55,19 @@ from roundsman.model.bulk_run import (
     taken_up,
     were_sent,
 )
-from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow, Outcome, Replied
+from roundsman.model.events import (
+    COMMAND_KINDS,
+    Decision,
+    Erase,
+    Event,
+    HistoryRow,
+    Outcome,
+    Replied,
+    Signalled,
+)
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     Owed,
@@ -213,6 +223,80 @@ def sleeps_that_end_at_once(patch: Patch) -> None:
                 sleeps._wake(context, step, "it is over")
 
     patch.setattr(machine, "wake", early)
+
+
+def signals_that_end_two_steps(patch: Patch) -> None:
+    """Let a signal end each step that waits for its name now."""
+    take = signals._take
+
+    def taken(context: DecisionContext, step: StepPlan) -> bool:
+        unread = context.decision.task.signals
+        found = take(context, step)
+        others = (one for one in context.plan.steps.values() if one.signal == step.signal)
+        if found and any(_awaits_signal(context, one) for one in others):
+            context.decision.task = replace(context.decision.task, signals=unread)
+        return found
+
+    patch.setattr(signals, "_take", taken)
+
+
+def _awaits_signal(context: DecisionContext, step: StepPlan) -> bool:
+    return isinstance(context.decision.step(step.name).situation, AwaitsSignal)
+
+
+def signals_that_are_lost(patch: Patch) -> None:
+    """Drop the unread signals of a task when a reply to it is stored."""
+    build = DecisionBuilder.build
+
+    def forgetful(self: DecisionBuilder, plan: Plan | None, event: TaskEvent) -> Decision:
+        if event is TaskEvent.REPLIED:
+            self.task = replace(self.task, signals=())
+        return build(self, plan, event)
+
+    patch.setattr(DecisionBuilder, "build", forgetful)
+
+
+def early_signals_that_are_not_kept(patch: Patch) -> None:
+    """Drop a signal for which no step waits yet."""
+    taken = signals.signalled
+
+    def forgetful(context: DecisionContext, event: Signalled) -> None:
+        taken(context, event)
+        context.decision.task = replace(context.decision.task, signals=())
+
+    patch.setattr(operator, "signalled", forgetful)
+
+
+def signals_that_count_twice(patch: Patch) -> None:
+    """Let a signal count again whose id has counted."""
+    done = DecisionBuilder.done_before
+
+    def again(self: DecisionBuilder, event: Event) -> bool:
+        return not isinstance(event, Signalled) and done(self, event)
+
+    patch.setattr(DecisionBuilder, "done_before", again)
+
+
+def waits_for_signals_that_end_at_once(patch: Patch) -> None:
+    """Fail each wait for a signal when the task is looked at a minute after it began."""
+    end = signals.end_overdue_waits
+
+    def early(context: DecisionContext) -> None:
+        now = context.decision.now
+        context.decision.now += 29 * MINUTE
+        end(context)
+        context.decision.now = now
+
+    patch.setattr(machine, "end_overdue_waits", early)
+
+
+def parts_that_forget_earlier_parts(patch: Patch) -> None:
+    patch.setattr(DecisionBuilder, "part", ())
+
+
+def undoes(rule: Callable[[Termination, str], bool]) -> Callable[[Patch], None]:
+    """Let the ending of a task say of each step whether it is undone."""
+    return lambda patch: patch.setattr(Termination, "undoes", rule)
 
 
 def requests_that_outlive_their_keys(patch: Patch) -> None:
@@ -494,6 +578,31 @@ PLANTS = (
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
     Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
+    Plant(Invariant.RESULT, "a signal ends two steps", signals_that_end_two_steps),
+    Plant(Invariant.RESULT, "a signal with a used id counts again", signals_that_count_twice),
+    Plant(Invariant.NOT_LOST, "a signal is lost", signals_that_are_lost),
+    Plant(
+        Invariant.CARRIED_OUT, "a signal that is early is not kept", early_signals_that_are_not_kept
+    ),
+    Plant(
+        Invariant.FAILED_BY, "a wait for a signal ends early", waits_for_signals_that_end_at_once
+    ),
+    Plant(
+        Invariant.TAKEN_BACK,
+        "other steps than those of a part are undone",
+        undoes(lambda ending, _: ending.undo),
+    ),
+    Plant(
+        Invariant.TAKEN_BACK,
+        "a part is not undone",
+        undoes(lambda ending, _: ending.undo and not ending.part),
+    ),
+    Plant(Invariant.CARRIED_OUT, "a part forgets those before it", parts_that_forget_earlier_parts),
+    Plant(
+        Invariant.HANDLED,
+        "a part leaves what depends on it",
+        returns(operator, "depend_on", ()),
+    ),
     Plant(Invariant.COUNTED, "a poll counts as a failed attempt", polls_that_fail),
     Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
     Plant(

@@ -4,7 +4,8 @@ Orders with and without many lines, a step of two agents, keys that their servic
 that add others or what they may not add, a scheduler that is behind, an agent with a rate limit,
 one on hold, commands, an order that is begun again, orders that are erased, orders that are
 archived, and a bulk run over those. In every second world orders are kept for a month, else for
-ever. In every fifth world orders sleep and are polled. All of it is drawn from the seed.
+ever. In every fifth world orders sleep and are polled, in another fifth they wait for signals, and
+in another parts of completed orders are taken back. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from roundsman import (
     Done,
     Json,
     Retry,
+    Signal,
     Sleep,
     Step,
     StepRequest,
@@ -26,10 +28,11 @@ from roundsman import (
 )
 from roundsman.agents.agent import Agent
 from roundsman.definition.workflow import NamedStep
+from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
-from roundsman.model.states import TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman_testing import Capacity, Circuit, Mishaps, World
 from roundsman_testing.world.capacity import SCHEDULER
 
@@ -103,6 +106,18 @@ WAITING = replace(
 )
 """The workflow of every fifth world: an order sleeps before its mail."""
 
+deposit = Signal("paid", name="deposit", within=timedelta(minutes=30), after=(reserve,))
+balance = Signal("paid", name="balance", within=timedelta(minutes=30), after=(reserve,))
+checked = Signal("checked", within=timedelta(minutes=30), after=(charge,))
+PAYING = replace(
+    WORKFLOW,
+    steps=(
+        *(reserve, charge, pick, wrap, deposit, balance, checked),
+        replace(mail, after=(pick, deposit, balance, checked)),
+    ),
+)
+"""The workflow of every fifth world: an order waits for signals, of which two have one name."""
+
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -134,8 +149,12 @@ class RandomWorld:
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
         self.waits = seed % 5 == 3
+        # Drawn from seeds of their own, so that these choices change no other world.
+        self.pays = Random(f"signals {seed}") if seed % 5 == 2 else None  # noqa: S311  # it must be repeatable
+        self.takes_back = Random(f"parts {seed}") if seed % 5 == 0 else None  # noqa: S311  # it must be repeatable
+        usual = FORGETFUL if seed % 4 == 3 else WORKFLOW
         self.world = World(
-            WAITING if self.waits else FORGETFUL if seed % 4 == 3 else WORKFLOW,
+            WAITING if self.waits else PAYING if self.pays is not None else usual,
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
@@ -162,15 +181,22 @@ class RandomWorld:
             world.operator.run_now(order)
         world.hold("payment", timedelta(minutes=4), "by chance")
         world.run(for_=timedelta(minutes=6))
+        self._signal_some()
         if self.holds_all:
             world.hold_all(timedelta(minutes=5), "by chance", undos=self.chance.random() < 0.5)
         self._submit(9)
         self._commands()
         world.run(for_=timedelta(minutes=10))
+        self._signal_some()
+        self._take_back_some()
         self._begin_bulk_run()
         world.run(for_=timedelta(minutes=8))
+        self._signal_some()
         self._begin_again()
         self._end()
+        for _ in range(2):
+            self._take_back_some()
+            self._end()
         self._erase()
         self._end()
 
@@ -214,7 +240,41 @@ class RandomWorld:
             "lines": [{"sku": f"line {n}"} for n in range(lines)],
         }
         options = ProcessingOptions(reply_to="https://queue.example/replies")
+        if self.pays is not None:
+            order["orderId"] = f"paid-{number}"
+            if self.pays.random() < 0.3:
+                self._signal(self.pays, f"paid-{number}")
         self.orders.append(self.world.submit(order, options=options))
+
+    def _signal_some(self) -> None:
+        """Send signals to some orders: early, late, too many, again, or never."""
+        chance = self.pays
+        if chance is None:
+            return
+        for order in 3 * self.orders[1:]:
+            if chance.random() < 0.4:
+                self._signal(chance, order)
+
+    def _signal(self, chance: Random, order: str) -> None:
+        name, number = chance.choice(("paid", "paid", "checked")), chance.randint(1, 3)
+        data: Json = {"amount": number, "card": f"card-{number}@bank.example"}
+        self.world.signal(order, name, data, signal_id=f"{name}-{number}")
+
+    def _take_back_some(self) -> None:
+        """Take back one or two steps of some completed orders, mostly with what depends on them."""
+        chance, world = self.takes_back, self.world
+        if chance is None:
+            return
+        for order in self._that_are(TaskState.COMPLETED):
+            task = world.task(order)
+            plan = world.processes.plans.plan(task.plan)
+            named = chance.sample([*task.steps], chance.choice((1, 1, 2)))
+            if plan is not None and chance.random() < 0.7:
+                named += depend_on(plan.for_task(task), task.steps, named)
+            part = () if task.ending is None else task.ending.part
+            stay = [one for one in part if task.step(one).process_state is ProcessState.PROCESSED]
+            if {*named}.isdisjoint(stay):  # a step of a part is not named again
+                world.operator.undo(order, *named)
 
     def _commands(self) -> None:
         """People act on some orders."""

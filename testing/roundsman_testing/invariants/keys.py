@@ -26,13 +26,19 @@ class Keys:
     def written(self, before: Task, after: Task, now: int) -> None:
         """Note the claims to perform that begin with this write, which is stored at `now`.
 
-        The lifetime of a key counts from the first: its service may have stored the key then.
+        The lifetime of a key counts from the first: its service may have stored the key then. A
+        key that a step has left, at another agent or for a fresh one, has no effect that stands:
+        none happened, or it was undone. So the service may forget it.
         """
         for name, record in after.steps.items():
-            if record.locked_by in (None, before.step(name).locked_by):
+            earlier = before.step(name)
+            key = idempotency_key(after.task_id, name, PERFORM, record)
+            left = idempotency_key(after.task_id, name, PERFORM, earlier)
+            if key != left:
+                self._claimed_at.pop(left, None)
+            if record.locked_by in (None, earlier.locked_by):
                 continue
             if record.operation == PERFORM:
-                key = idempotency_key(after.task_id, name, PERFORM, record)
                 self._claimed_at.setdefault(key, now)
 
     def accepted(self, plan: Plan, task: Task, request: AgentRequest) -> Iterator[Broken]:
