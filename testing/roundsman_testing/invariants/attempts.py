@@ -146,7 +146,7 @@ class Attempts:
         replies = [
             _as_taken(reply, record)
             for reply in self._replies.get((after.task_id, name), ())
-            if reply.lock == earlier.locked_by
+            if reply.lock == earlier.locked_by or (earlier.waiting and reply.callback)
         ]
         failing = [reply for reply in replies if _fails(reply, earlier, now + self._apart)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since

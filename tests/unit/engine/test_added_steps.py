@@ -341,6 +341,25 @@ def test_added_steps_count_beside_those_of_the_plan_and_of_former_runs(
         )
 
 
+@pytest.mark.parametrize(("attempts", "effect"), [(2, Effect.STANDS), (3, None)])
+def test_a_wrong_answer_by_an_earlier_token_is_one_to_the_wait(
+    attempts: int, effect: Effect | None
+) -> None:
+    find = step("find", retry=Retry(max_attempts=attempts))
+    world = World(plan(find, may_add=(step("leg"),), on_failure=Archive()))
+    world.start()
+    earlier = world.lock("find")
+    world.fails("find")
+    world.wait(120).start()
+    world.waits_for_callback("find", 1_800)
+    wrong = (StepToAdd("other[a]"),)
+    world.reply("find", Outcome.SUCCEEDED, callback=True, lock=earlier, then=wrong)
+    record = world.record("find")
+    assert record.error is not None
+    assert record.error.type == WRONG_THEN
+    assert (record.effect, record.outcome_unknown) == (effect, True)
+
+
 def test_a_wrong_reply_is_retried_as_a_defect_and_the_repaired_one_is_taken() -> None:
     world = trip(replace(FIND, retry=Retry()))
     world.adds("find", StepToAdd("other[a]"))

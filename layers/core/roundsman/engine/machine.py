@@ -276,7 +276,8 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     record = decision.step(step.name)
     timely = record.operation == event.operation
     current = timely and record.locked_by == event.lock
-    accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
+    to_wait = record.waiting and event.callback
+    accepts = _accepts_earlier_outcome(context, step) or to_wait
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
     credit_extensions(context)
     if counts or _is_overdue(context):
@@ -290,7 +291,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         if event.operation == UNDO:
             undone(context, step)
         elif why := why_not_added(context, step.name, event.then):
-            _handle_wrong_then(context, step, event, why, current=current)
+            _handle_wrong_then(context, step, event, why, current=current or to_wait)
         else:
             succeeded(context, step, event.result, event.then)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
@@ -312,8 +313,8 @@ def _handle_wrong_then(
 ) -> None:
     """Handle a success that adds steps which cannot be added: nothing of it is taken.
 
-    The current attempt has failed by a defect of the agent's code, so that the repair can be
-    deployed. The effect stands.
+    The current attempt has failed by a defect of the code that replied, so that the repair can be
+    deployed. The effect stands. An answer by any token of a wait is about the attempt that waits.
     """
     if not current:
         context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {why}")
