@@ -12,6 +12,7 @@ from roundsman import (
     Compensation,
     Done,
     Json,
+    NamedStep,
     PermanentError,
     Priority,
     Retry,
@@ -24,7 +25,6 @@ from roundsman import (
     Wait,
     Workflow,
 )
-from roundsman.definition.workflow import NamedStep
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND

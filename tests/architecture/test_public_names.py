@@ -25,6 +25,7 @@ PUBLIC = {
         "Items",
         "Json",
         "Masked",
+        "NamedStep",
         "NotYet",
         "Pattern",
         "PermanentError",

@@ -18,6 +18,7 @@ from roundsman import (
     Compensation,
     Done,
     Json,
+    NamedStep,
     Retry,
     Signal,
     Sleep,
@@ -27,7 +28,6 @@ from roundsman import (
     Workflow,
 )
 from roundsman.agents.agent import Agent
-from roundsman.definition.workflow import NamedStep
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms

@@ -13,13 +13,13 @@ from roundsman import (
     Done,
     Happened,
     Json,
+    NamedStep,
     Retry,
     Step,
     StepRequest,
     Undo,
     Workflow,
 )
-from roundsman.definition.workflow import NamedStep
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep

@@ -9,6 +9,7 @@ from roundsman import (
     Agent,
     Compensation,
     Done,
+    NamedStep,
     NotYet,
     Sleep,
     SleepUntil,
@@ -17,7 +18,6 @@ from roundsman import (
     Undo,
     Workflow,
 )
-from roundsman.definition.workflow import NamedStep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_testing import Mishaps, World
 from tests.world.shop import since_morning

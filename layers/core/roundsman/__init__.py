@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roundsman.definition.workflow import (
         Archive,
         Compensation,
+        NamedStep,
         Retry,
         Signal,
         Sleep,
@@ -56,6 +57,7 @@ _HOMES = {
     "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
     "Masked": "roundsman.definition.input_types",
+    "NamedStep": "roundsman.definition.workflow",
     "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
@@ -93,6 +95,7 @@ __all__ = [
     "Items",
     "Json",
     "Masked",
+    "NamedStep",
     "NotYet",
     "Pattern",
     "PermanentError",

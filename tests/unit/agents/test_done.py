@@ -6,6 +6,7 @@ from typing import TypedDict
 
 import pytest
 
+from roundsman import NamedStep
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import succeeded_reply
 from roundsman.agents.outcomes import (
@@ -17,7 +18,7 @@ from roundsman.agents.outcomes import (
     succeeded,
 )
 from roundsman.agents.request import StepRequest
-from roundsman.definition.workflow import Compensation, NamedStep
+from roundsman.definition.workflow import Compensation
 from roundsman.errors import InvalidInput
 from roundsman.model.events import Outcome
 from roundsman.model.task import Effect, StepToAdd
