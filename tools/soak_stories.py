@@ -498,9 +498,7 @@ class Story:
             plan = world.processes.plans.plan(task.plan)
             if plan is not None and chance.random() < 0.7:
                 named += depend_on(plan.for_task(task), task.steps, named)
-            part = () if task.ending is None else task.ending.part
-            stay = [one for one in part if task.step(one).process_state is ProcessState.PROCESSED]
-            if named and {*named}.isdisjoint(stay):  # a step of a part is not named again
+            if named:
                 self.account.commands += 1
                 world.operator.undo(order_id, *named)
 

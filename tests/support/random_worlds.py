@@ -32,7 +32,7 @@ from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import TaskState
 from roundsman_testing import Capacity, Circuit, Mishaps, World
 from roundsman_testing.world.capacity import SCHEDULER
 
@@ -271,10 +271,7 @@ class RandomWorld:
             named = chance.sample([*task.steps], chance.choice((1, 1, 2)))
             if plan is not None and chance.random() < 0.7:
                 named += depend_on(plan.for_task(task), task.steps, named)
-            part = () if task.ending is None else task.ending.part
-            stay = [one for one in part if task.step(one).process_state is ProcessState.PROCESSED]
-            if {*named}.isdisjoint(stay):  # a step of a part is not named again
-                world.operator.undo(order, *named)
+            world.operator.undo(order, *named)
 
     def _commands(self) -> None:
         """People act on some orders."""

@@ -442,3 +442,12 @@ def test_a_part_is_undone_only_after_no_request_can_act() -> None:
     assert requests_in(world.start()) == ["a"]
     world.succeeds("a")
     assert (world.task_state(), world.state("d")) == (TaskState.COMPLETED, P.PROCESSED)
+
+
+def test_a_step_that_stands_is_named_again_with_a_later_part_and_is_in_it_once() -> None:
+    charge, pick = step("charge", compensation=FENCED), step("pick", compensation=FENCED)
+    world = completed(charge, pick, step("mail", charge, pick))
+    taken_back(world, "charge", "mail")
+    taken_back(world, "pick", "mail")
+    assert world.task.ending is not None
+    assert world.task.ending.part == ("charge", "mail", "pick")

@@ -174,7 +174,9 @@ def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
             f"{'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
         )
     why = f"undo of {', '.join(named)} requested by {event.asked.words}"
-    return Termination(TaskState.COMPLETED, why, undo=True, part=(*decision.part, *named))
+    # A step without compensation stands, and may be named again with a later part.
+    part = tuple(dict.fromkeys((*decision.part, *named)))
+    return Termination(TaskState.COMPLETED, why, undo=True, part=part)
 
 
 def _check_stands(context: DecisionContext, name: str) -> None:
