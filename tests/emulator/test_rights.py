@@ -196,11 +196,11 @@ def test_the_scheduler_puts_no_order_and_reads_no_request(answers: Answers) -> N
     assert allowed(answers, role, "sqs:ReceiveMessage", "sqs:DeleteMessage") == read
 
 
-def test_nobody_but_the_timer_may_take_the_role_that_wakes_the_supervisor(
+def test_nobody_but_a_timer_may_take_the_roles_of_timers(
     deployed: Deployed,
 ) -> None:
     roles = {name for name in deployed.resources if name.endswith("Role")}
-    timers = {"SupervisorScheduleRole", "AlertHeartbeatRole"}
+    timers = {"SupervisorScheduleRole", "AlertHeartbeatRole", "RecurringOrderRole"}
     assert roles == {*(f"{name}Role" for name in FUNCTIONS), *timers}
     for role in timers:
         with pytest.raises(ClientError, match="AccessDenied"):
