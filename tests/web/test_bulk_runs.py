@@ -219,9 +219,13 @@ def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(before_none
     assert "cancel-all" not in offered
     assert "cancel-all" in before_none.html("/orders?state=Retry")
     assert "run-all" in before_none.html("/orders?state=Retry")
-    completed = before_none.html("/orders?state=Completed")
-    assert re.findall("[a-z]+-all", completed) == ["undo-all"], "a completed order is taken back"
-    assert "can be acted on as a whole" in before_none.page("/orders?workflow=order_fulfilment")
+    few = "To select many orders, give a failure group or a state."
+    assert few in before_none.page("/orders?workflow=order_fulfilment")
+    completed = "/orders?state=Completed&workflow=order_fulfilment&older=1h"
+    assert "-all" not in before_none.html(completed)
+    assert "both ends of a time span" in before_none.page(completed)
+    whole = before_none.html(f"{completed}&newer=3h")
+    assert re.findall("[a-z]+-all", whole) == ["undo-all"], "a completed order is taken back"
     before_none.session.read_only = True
     assert "-all" not in before_none.html("/orders?state=Undone")
 
