@@ -268,6 +268,39 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     )
 
 
+def test_completed_orders_are_taken_back_by_a_filter_with_both_ends_of_a_time_span(
+    before_none: Browser,
+) -> None:
+    world = before_none.operator.world
+    world.submit(*map(order, NAMES[:2]))
+    world.run()
+    world.clock.now += 120_000
+    world.submit(order("ord-new"))
+    world.run()
+    fields = {
+        "state": "Completed",
+        "workflow": "order_fulfilment",
+        "older": "1m",
+        "newer": "1h",
+        "reason": "the wrong price",
+    }
+    tried = before_none.posts("undo-all", **fields).text
+    assert re.search(r'<button class="danger" name="go" value="yes">Undo all now</button>', tried)
+    page = text_of(tried)
+    assert "2 of 2 orders are eligible; nothing was sent." in page
+    assert "Examined to find them: 3 tasks, at least 3 read units." in page
+    assert before_none.operator.reads("bulk", "ls")["runs"] == []
+    assert "is stored" in before_none.carries_out("undo-all", **fields)
+    world.pass_time(300)
+    found = [world.task(name).state for name in (*NAMES[:2], "ord-new")]
+    assert found == [TaskState.UNDONE, TaskState.UNDONE, TaskState.COMPLETED]
+    runs = before_none.operator.reads("bulk", "ls")["runs"]
+    assert isinstance(runs, list)
+    assert "--older 1m --newer 1h --as-of 20" in runs[0]["selection"]
+    refused = before_none.page("/commands/cancel-all?state=Completed", 400)
+    assert "A completed order accepts no other command than undo." in refused
+
+
 @pytest.mark.exhaustive
 def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: Browser) -> None:
     fields = {

@@ -238,7 +238,7 @@ class Tried:
 
     @property
     def read_units(self) -> int:
-        """About how many read units the search took: its index entries, and each record found."""
+        """How many read units the search took at least: its index entries, and the records."""
         return -(-self.examined // ENTRIES_A_UNIT) + self.selected
 
 

@@ -62,7 +62,8 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
 def search_words(tried: Tried) -> str:
     """Return what it took to find the orders, in words."""
     examined = counted(tried.examined, "task")
-    return f"To find them, {examined} examined, some {counted(tried.read_units, 'read unit')}"
+    units = counted(tried.read_units, "read unit")
+    return f"Examined to find them: {examined}, at least {units}"
 
 
 def order_of_going(terms: Terms, eligible: int) -> str:

@@ -73,7 +73,7 @@ AsOf: TypeAlias = Annotated[
     str | None,
     _option(
         "--as-of",
-        help="For completed orders: ages are those at this instant. The dry run prints it.",
+        help="With --state Completed: ages are those at this instant. The dry run prints it.",
         metavar="INSTANT",
     ),
 ]

@@ -283,8 +283,6 @@ class UndoVerb(OrderVerb):
 
     Example: roundsman undo ord-1001 --steps "pick[2],charge_rest" --reason "one line is sold out"
 
-    Many completed orders are undone by a filter with a workflow and both ends of a time span.
-
     Example: roundsman undo --state Completed --workflow w --older 1h --newer 3h --reason "a bug"
     """
 
