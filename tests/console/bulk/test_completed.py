@@ -174,3 +174,19 @@ def test_an_order_that_is_under_way_when_it_is_named_and_completes_is_not_taken_
     found = operator.reads("bulk", "show", run_id, "--orders")
     assert (found["state"], found["undone"]) == ("finished", 1)
     assert states(operator, names(2)) == ["Undone", "Completed"]
+
+
+def test_an_open_order_that_is_named_with_completed_ones_is_undone_as_it_then_is(
+    operator: Operator,
+) -> None:
+    world = operator.world
+    completed(operator, 1)
+    world.faults(CHARGED_LATER)
+    world.submit(order("ord-2"))
+    world.run()
+    run = document(operator.asks("undo", "ord-1", "ord-2", "--go", "--no-wait", "--json"))
+    assert operator.asks("extend", "ord-2", "--by", "1h", "--no-wait").exit_code == 0
+    world.run()
+    world.pass_time(300)
+    assert operator.reads("bulk", "show", str(run["runId"]))["undone"] == 2
+    assert states(operator, names(2)) == ["Undone", "Undone"]
