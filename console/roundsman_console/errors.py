@@ -82,6 +82,10 @@ class NotFound(InspectorError):
     """There is no such order, agent, failure group, bulk run, message or stack resource."""
 
 
+class RetentionOver(NotFound):
+    """The order was accepted, and its task is not kept any more."""
+
+
 class UnknownOrder(NotFound):
     """No order with this id was accepted; its event may have been rejected."""
 
@@ -111,7 +115,11 @@ class InvalidCursor(InvalidArgument):
 
 
 class UnboundedSelection(InvalidArgument):
-    """The filter selects too much for a command: it names neither a failure group nor a state."""
+    """The filter selects too much for a command.
+
+    It names neither a failure group nor a state, or completed orders without a workflow or without
+    both ends of a time span.
+    """
 
 
 class AgentOnHold(InspectorError):

@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roundsman.model.events import CommandSource, UndoPart
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
+from roundsman.model.instants import MINUTE
+from roundsman.wire.commands import command_of
 from roundsman_testing.stack import Stack
 from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
@@ -68,7 +71,7 @@ def replaced(page: str, story: str, block: str) -> str:
 def rerun(block: str, story: str, operator: Operator) -> str:
     """The block as it comes out this time."""
     STORIES[story](operator.world)
-    if story == "many-orders":  # while the command waits, the supervisor carries the run out
+    if story.startswith("many-"):  # while the command waits, the supervisor carries the run out
         operator.patience.sleeping = lambda: operator.world.pass_time(2)
     shown: list[str] = []
     run = A_RUN
@@ -106,6 +109,23 @@ def _many_failed(world: Stack) -> None:
     world.faults({"operation": "POST /messages", "status": 422})
     for number in range(1001, 1013):
         world.submit(order(f"ord-{number}"))
+    world.run()
+
+
+def _many_completed(world: Stack) -> None:
+    """Twelve orders that were submitted two hours ago, and one of now.
+
+    Of one of the twelve, all that can be undone is undone.
+    """
+    for number in range(1001, 1013):
+        world.submit(order(f"ord-{number}"))
+    world.run()
+    asked = CommandSource("command-1", "amy", seen_version=world.task("ord-1005").version)
+    parts = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")
+    world.send("SchedulerQueue", command_of("ord-1005", UndoPart(asked, parts)).body())
+    world.run()
+    world.clock.now += 2 * 60 * MINUTE
+    world.submit(order("ord-1013"))
     world.run()
 
 
@@ -183,6 +203,7 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "cancel": _submitted(processing={"processIn": 86_400}),
     "again": _submitted(**DECLINED),
     "many-orders": _many_failed,
+    "many-completed": _many_completed,
     "refused": _submitted(),
     "held": lambda _: None,
     "released": _held,

@@ -55,6 +55,7 @@ LONG = (
     "doctor",
     "fresh-key-refused",
     "look",
+    "many-completed",
     "many-orders",
     "overdue",
     "refused",

@@ -219,9 +219,13 @@ def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(before_none
     assert "cancel-all" not in offered
     assert "cancel-all" in before_none.html("/orders?state=Retry")
     assert "run-all" in before_none.html("/orders?state=Retry")
-    completed = before_none.html("/orders?state=Completed")
-    assert re.findall("[a-z]+-all", completed) == ["undo-all"], "a completed order is taken back"
-    assert "can be acted on as a whole" in before_none.page("/orders?workflow=order_fulfilment")
+    few = "To select many orders, give a failure group or a state."
+    assert few in before_none.page("/orders?workflow=order_fulfilment")
+    completed = "/orders?state=Completed&workflow=order_fulfilment&older=1h"
+    assert "-all" not in before_none.html(completed)
+    assert "both ends of a time span" in before_none.page(completed)
+    whole = before_none.html(f"{completed}&newer=3h")
+    assert re.findall("[a-z]+-all", whole) == ["undo-all"], "a completed order is taken back"
     before_none.session.read_only = True
     assert "-all" not in before_none.html("/orders?state=Undone")
 
@@ -262,6 +266,39 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     assert "8 of 8 orders are eligible" in browser.sends(
         "resubmit-all", **fields, reason="x", again="yes"
     )
+
+
+def test_completed_orders_are_taken_back_by_a_filter_with_both_ends_of_a_time_span(
+    before_none: Browser,
+) -> None:
+    world = before_none.operator.world
+    world.submit(*map(order, NAMES[:2]))
+    world.run()
+    world.clock.now += 120_000
+    world.submit(order("ord-new"))
+    world.run()
+    fields = {
+        "state": "Completed",
+        "workflow": "order_fulfilment",
+        "older": "1m",
+        "newer": "1h",
+        "reason": "the wrong price",
+    }
+    tried = before_none.posts("undo-all", **fields).text
+    assert re.search(r'<button class="danger" name="go" value="yes">Undo all now</button>', tried)
+    page = text_of(tried)
+    assert "2 of 2 orders are eligible; nothing was sent." in page
+    assert "Examined to find them: 3 tasks, at least 3 read units." in page
+    assert before_none.operator.reads("bulk", "ls")["runs"] == []
+    assert "is stored" in before_none.carries_out("undo-all", **fields)
+    world.pass_time(300)
+    found = [world.task(name).state for name in (*NAMES[:2], "ord-new")]
+    assert found == [TaskState.UNDONE, TaskState.UNDONE, TaskState.COMPLETED]
+    runs = before_none.operator.reads("bulk", "ls")["runs"]
+    assert isinstance(runs, list)
+    assert "--older 1m --newer 1h --as-of 20" in runs[0]["selection"]
+    refused = before_none.page("/commands/cancel-all?state=Completed", 400)
+    assert "A completed order accepts no other command than undo." in refused
 
 
 @pytest.mark.exhaustive

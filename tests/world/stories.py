@@ -499,6 +499,17 @@ STORIES = (
         ),
     ),
     Story(
+        "A bulk run takes back completed orders, and some have changed, cannot be taken back, or "
+        "fail in their undo: what nobody meant is undone, or the run goes on with its failures.",
+        (
+            f"{BULK}::test_completed_orders_are_taken_back_in_the_version_in_which_a_person_saw_them",
+            f"{BULK}::test_a_run_that_names_no_version_takes_no_completed_order_back",
+            f"{BULK}::test_a_completed_order_that_cannot_be_taken_back_is_refused_with_its_sentence",
+            f"{BULK}::test_undos_that_fail_stop_the_run_and_the_other_orders_stand",
+            f"{BULK}::test_a_supervisor_may_die_after_every_call_and_each_order_is_taken_back_once",
+        ),
+    ),
+    Story(
         "The tables are restored to an instant, and an order is undone that had fanned out, or met "
         "a condition, since then: what was done stands, and nobody learns of it.",
         (

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Archive, Step
-from roundsman.engine.bulk_eligibility import NOT_BY_THIS_RUN
+from roundsman.definition.workflow import Archive, Step, Workflow
+from roundsman.engine.bulk_eligibility import CHANGED, NOT_BY_THIS_RUN
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import (
     BulkRecord,
@@ -33,6 +33,7 @@ from roundsman.model.states import TaskState
 from roundsman_testing import Fault, Faults, World, crash_everywhere
 from roundsman_testing.world.queues import COMMANDS, OPERATOR_SENDER
 from tests.world.shop import (
+    FENCED,
     MINUTE,
     ONCE,
     a_step,
@@ -74,14 +75,29 @@ def _state(world: World, order: str) -> TaskState | None:
 
 
 def start(
-    world: World, orders: list[str], terms: Terms = TERMS, event: OperatorEvent | None = None
+    world: World,
+    orders: list[str],
+    terms: Terms = TERMS,
+    event: OperatorEvent | None = None,
+    *,
+    pinned: bool = False,
 ) -> None:
-    """Start a run over these orders, as a person does."""
+    """Start a run over these orders, as a person does; `pinned` to their tasks as they are."""
     event = event or Resubmit(CommandSource(RUN, "amy", "mail is back"))
     run = Run(
-        RUN, event, "amy", STARTER, "mail is back", "--group f-1", world.now, len(orders), terms
+        RUN,
+        event,
+        "amy",
+        STARTER,
+        "mail is back",
+        "--group f-1",
+        world.now,
+        len(orders),
+        terms,
+        pins_versions=pinned,
     )
-    world.processes.bulk_runs.begin(run, [PlannedOrder(one) for one in orders])
+    planned = [PlannedOrder(one, world.task(one).version if pinned else None) for one in orders]
+    world.processes.bulk_runs.begin(run, planned)
 
 
 def asks(world: World, action: RequestAction) -> None:
@@ -572,3 +588,96 @@ def test_orders_that_are_kept_no_longer_than_their_end_are_counted_as_what_they_
     start(world, orders, event=event)
     world.run()
     assert dict(record(world).progress.ended) == {result: 3}
+
+
+UNDO = UndoAsked(CommandSource(RUN, "amy"))
+PARCEL = a_step("parcel", compensation=FENCED)
+"""What is undone of a completed order."""
+
+
+def completed(world: World, count: int) -> list[str]:
+    """So many completed orders."""
+    orders = [world.submit() for _ in range(count)]
+    world.run()
+    assert states(world, orders) == {"Completed": count}
+    return orders
+
+
+def test_completed_orders_are_taken_back_in_the_version_in_which_a_person_saw_them() -> None:
+    bill = a_step("bill", PARCEL, compensation=FENCED)
+    world = World(a_workflow(PARCEL, bill))
+    orders = completed(world, 4)
+    start(world, orders, Terms(canary=2), UNDO, pinned=True)
+    world.operator.undo(orders[3], "bill")
+    world.run()
+    assert states(world, orders) == {"Undone": 3, "Completed": 1}
+    assert [one.step for one in world.services.ledger.standing(orders[3])] == ["parcel"]
+    found = record(world)
+    assert (found.state, found.progress.count(OrderResult.UNDONE)) == (RunState.FINISHED, 3)
+    [refused] = found.progress.refused
+    assert (refused.reason, refused.samples) == (CHANGED, (orders[3],))
+    world.check_all_ended()
+
+
+def test_a_run_that_names_no_version_takes_no_completed_order_back() -> None:
+    world = World(a_workflow(PARCEL))
+    orders = completed(world, 2)
+    start(world, orders, event=UNDO)
+    world.run()
+    assert states(world, orders) == {"Completed": 2}
+    [refused] = record(world).progress.refused
+    assert "only a command that names the version" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("shop", "sentence"),
+    [
+        (
+            a_workflow(PARCEL, point_of_no_return=PARCEL),
+            "the task is completed, past its point of no return, parcel",
+        ),
+        (
+            a_workflow(a_step("parcel")),
+            "the task is completed, and no step that was performed has a compensation",
+        ),
+    ],
+)
+def test_a_completed_order_that_cannot_be_taken_back_is_refused_with_its_sentence(
+    shop: Workflow, sentence: str
+) -> None:
+    world = World(shop)
+    orders = completed(world, 2)
+    start(world, orders, event=UNDO, pinned=True)
+    world.run()
+    assert states(world, orders) == {"Completed": 2}
+    [refused] = record(world).progress.refused
+    assert (refused.reason, refused.orders) == (sentence, 2)
+
+
+def test_undos_that_fail_stop_the_run_and_the_other_orders_stand() -> None:
+    world = World(a_workflow(PARCEL))
+    orders = completed(world, 10)
+    world.on("parcel", "undo").refuses("TooLate", times=10)
+    start(world, orders, Terms(canary=3), UNDO, pinned=True)
+    world.run(for_=timedelta(minutes=20))
+    assert states(world, orders) == {"Archived": 3, "Completed": 7}
+    assert record(world).state is RunState.STOPPED
+
+
+def _taken_back(world: World) -> None:
+    orders = completed(world, 2)
+    start(world, orders, Terms(canary=1), UNDO, pinned=True)
+    world.run()
+    assert states(world, orders) == {"Undone": 2}
+    assert record(world).progress.count(OrderResult.UNDONE) == 2
+    for order in orders:
+        assert [row.kind for row in taken(world, order)] == ["undo"]
+
+
+@pytest.mark.exhaustive
+def test_a_supervisor_may_die_after_every_call_and_each_order_is_taken_back_once() -> None:
+    crash_everywhere(
+        _taken_back,
+        lambda faults: World(a_workflow(PARCEL), faults=faults),
+        faults=(Fault.CRASH_AFTER,),
+    )

@@ -98,4 +98,34 @@ EFFECTS = (
         ),
         why="a person's stop of a bulk run is lost",
     ),
+    Mutant(
+        name="what-completes-after-the-dry-run-stands",
+        file="console/roundsman_console/bulk/dry_run.py",
+        old="if completed_by is None or task.ended_at is None or task.ended_at <= completed_by",
+        new="if True",
+        tests=(
+            "tests/console/bulk/test_completed.py::test_the_run_is_over_the_orders_of_its_dry_run_however_late_it_begins",
+        ),
+        why="a bulk undo takes back an order that nobody saw in its dry run",
+    ),
+    Mutant(
+        name="ages-are-those-of-the-dry-run",
+        file="console/roundsman_console/bulk/dry_run.py",
+        old="limit=PAGE, budget=PAGE_BUDGET, as_of=as_of)",
+        new="limit=PAGE, budget=PAGE_BUDGET)",
+        tests=(
+            "tests/console/bulk/test_completed.py::test_the_run_is_over_the_orders_of_its_dry_run_however_late_it_begins",
+        ),
+        why="a bulk undo is over a later span than its dry run, and takes back good orders",
+    ),
+    Mutant(
+        name="an-expired-key-is-refused-in-a-bulk-run",
+        file="console/roundsman_console/bulk/dry_run.py",
+        old="if expired is not None:",
+        new="if False:",
+        tests=(
+            "tests/console/bulk/test_completed.py::test_a_dry_run_counts_what_cannot_be_taken_back_by_its_reason",
+        ),
+        why="a bulk undo half undoes completed orders, and archives them",
+    ),
 )

@@ -66,6 +66,8 @@ class DryRunDocument(TypedDict):
     """The options and ids with which the orders were selected, as typed."""
     selected: Count
     """The number of selected orders."""
+    examined: Count
+    """The number of tasks that were examined to find them; 0 if no search was needed."""
     lookedAt: Count
     """The number of selected orders that were assessed."""
     eligible: EligibleDocument

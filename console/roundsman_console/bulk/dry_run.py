@@ -1,7 +1,7 @@
 """Choosing the orders of a bulk run, and checking their eligibility without sending anything."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
@@ -16,16 +16,18 @@ from roundsman.engine.bulk_eligibility import (
 )
 from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
 from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, with_one
-from roundsman.model.events import Resubmit
+from roundsman.model.events import Resubmit, UndoAsked
 from roundsman.model.failure import normalised
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.bulk.completed import expired_key, has_time_span, selects_completed
 from roundsman_console.errors import (
     AgentOnHold,
     InspectorError,
     InvalidArgument,
     NotFound,
+    RetentionOver,
     UnboundedSelection,
 )
 from roundsman_console.order.corrections import InputChange, check_correction, corrects
@@ -52,23 +54,44 @@ TRIED_OUT = 1_000
 """The maximum number of orders that a dry run assesses, the first ones of the run. Reading them
 takes a few seconds."""
 
+ENTRIES_A_UNIT = 80
+"""How many entries of the index of due tasks one read unit reads: they have some 100 bytes."""
+
 AT_ONCE = 100  # the maximum number of records in one BatchGetItem
 
 Progress = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The orders of a run."""
+
+    orders: tuple[str, ...]
+    """The ids, in the order in which the run reaches them."""
+    examined: int = 0
+    """The number of tasks that were examined to find them; 0 if no search was needed."""
+
+
 def choose(
-    stack: DeployedStack, selection: Selection, named: Sequence[str], progress: Progress
-) -> list[str]:
-    """Return the ids of the selected orders, sorted by complete-by, the earliest first.
+    stack: DeployedStack,
+    selection: Selection,
+    named: Sequence[str],
+    progress: Progress,
+    as_of: int | None = None,
+) -> Choice:
+    """Return the selected orders, sorted by complete-by, the earliest first.
 
     The selected orders are those in `named`, or, if it is empty, those that match the selection.
-    For members of a failure group, the complete-by is in the index, and no task is read.
-    `progress` is called during the search with the orders found so far, in words. Raises NotFound
-    if no order is selected, and InspectorError if more than MOST orders are, or if more than
-    MOST_LOOKED_AT tasks were examined.
+    Its ages are those at `as_of` (epoch ms), or now. Of completed orders, only those that had ended
+    at `as_of` are selected. For members of a failure group, the complete-by is in the index, and no
+    task is read. `progress` is called during the search with the orders found so far, in words.
+    Raises NotFound if no order is selected, or if one that is named was never accepted, and
+    InspectorError if more than MOST orders are, or if more than MOST_LOOKED_AT tasks were examined.
     """
-    found = dict(_named(stack, named, progress) if named else _found(stack, selection, progress))
+    examined, orders = (
+        (0, _named(stack, named, progress)) if named else _found(stack, selection, progress, as_of)
+    )
+    found = dict(orders)
     if not found:
         if _is_group(selection):
             raise NotFound(
@@ -76,7 +99,7 @@ def choose(
                 "roundsman groups",
             )
         raise NotFound("No order matches the filter. List the tasks with: roundsman ls")
-    return sorted(found, key=lambda order: (found[order], order))
+    return Choice(tuple(sorted(found, key=lambda order: (found[order], order))), examined)
 
 
 def choose_for(  # each says which orders, or how they are chosen
@@ -87,20 +110,23 @@ def choose_for(  # each says which orders, or how they are chosen
     progress: Progress,
     *,
     newest_plan_asked: bool = False,
-) -> tuple[Run, list[str]]:
+    as_of: int | None = None,
+) -> tuple[Run, Choice]:
     """Choose the orders of a run, and return the run with their number, and the orders.
 
     With `newest_plan_asked`, the command names the newest plan of the workflow of the first order.
     Raises what `choose` raises, and InspectorError if the submission function does not know a
     newest plan.
     """
-    orders = choose(stack, selection, named, progress)
-    run = replace(run, selected=len(orders))
+    chosen = choose(stack, selection, named, progress, as_of)
+    # A completed order is taken back only by a command that names the version of its task.
+    takes_back = isinstance(run.event, UndoAsked) and (bool(named) or selects_completed(selection))
+    run = replace(run, selected=len(chosen.orders), pins_versions=takes_back)
     if newest_plan_asked:
-        workflow = find_task(stack, orders[0])[0].workflow
+        workflow = find_task(stack, chosen.orders[0])[0].workflow
         newest = newest_plan(stack, workflow).plan or ""
         run = replace(run, event=under_newest_plan(run.event, newest))
-    return run, orders
+    return run, chosen
 
 
 def _named(
@@ -109,27 +135,38 @@ def _named(
     found: list[tuple[str, int]] = []
     named = list(dict.fromkeys(orders))
     for order in named:
-        found.append((order, find_task(stack, order)[0].complete_by))
+        try:
+            found.append((order, find_task(stack, order)[0].complete_by))
+        except RetentionOver:  # it is refused with the others that are not possible
+            found.append((order, 0))
         progress(f"{len(found)} of {len(named)} orders found")
     return found
 
 
-def _found(stack: DeployedStack, selection: Selection, progress: Progress) -> list[tuple[str, int]]:
+def _found(
+    stack: DeployedStack, selection: Selection, progress: Progress, as_of: int | None
+) -> tuple[int, list[tuple[str, int]]]:
+    """The number of tasks that were examined, and the orders with their complete-by."""
     found: list[tuple[str, int]] = []
     if _is_group(selection) and selection.group:
         for member in stack.members(selection.group):
             found.append((member.task_id, member.complete_by))
             _check_size(len(found))
             progress(f"{len(found)} orders found")
-        return found
+        return 0, found
+    completed_by = as_of if selects_completed(selection) else None
     looked, cursor = 0, None
     while True:
-        page = find(stack, selection, after=cursor, limit=PAGE, budget=PAGE_BUDGET)
-        found += [(task.task_id, task.complete_by) for task in page.tasks]
+        page = find(stack, selection, after=cursor, limit=PAGE, budget=PAGE_BUDGET, as_of=as_of)
+        found += [
+            (task.task_id, task.complete_by)
+            for task in page.tasks
+            if completed_by is None or task.ended_at is None or task.ended_at <= completed_by
+        ]
         looked, cursor = looked + page.looked_at, page.cursor
         _check_size(len(found))
         if cursor is None:
-            return found
+            return looked, found
         if looked > MOST_LOOKED_AT:
             raise InspectorError(
                 f"More than {MOST_LOOKED_AT} tasks were examined. Narrow the filter."
@@ -147,15 +184,24 @@ def _check_size(orders: int) -> None:
         raise InspectorError(f"More than {MOST} orders match. Narrow the filter.")
 
 
-def check_bounded(selection: Selection) -> None:
+def check_bounded(selection: Selection, states: Collection[TaskState]) -> None:
     """Raise UnboundedSelection unless the filter names a failure group or a state.
 
-    Raises InvalidArgument if the state is Completed.
+    A filter for completed orders must also name their workflow and both ends of a time span.
+    `states` are those for which the command is offered: InvalidArgument is raised if a completed
+    order is none of them.
     """
     if selection.group is None and selection.state is None:
         raise UnboundedSelection("To select many orders, give a failure group or a state.")
-    if selection.state is TaskState.COMPLETED:
-        raise InvalidArgument("A Completed task accepts no command.")
+    if not selects_completed(selection):
+        return
+    if TaskState.COMPLETED not in states:
+        raise InvalidArgument("A completed order accepts no other command than undo.")
+    if not has_time_span(selection):
+        raise UnboundedSelection(
+            "To undo many completed orders, also give their workflow and both ends of a time span: "
+            "older than 1h, and newer than 3h."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +223,8 @@ class Tried:
     """The number of orders that were assessed, the first ones of the run."""
     eligible: int = 0
     """The number of assessed orders that are eligible for the command."""
+    examined: int = 0
+    """The number of tasks that were examined to find them; 0 if no search was needed."""
     samples: tuple[str, ...] = ()
     """The first SAMPLES eligible orders."""
     refused: tuple[OrderGroup, ...] = ()
@@ -188,11 +236,16 @@ class Tried:
     inputs: tuple[tuple[str, tuple[InputChange, ...]], ...] | None = None
     """The changes of the inputs of `samples`; None if the command does not correct inputs."""
 
+    @property
+    def read_units(self) -> int:
+        """How many read units the search took at least: its index entries, and the records."""
+        return -(-self.examined // ENTRIES_A_UNIT) + self.selected
 
-def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress) -> Tried:
+
+def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) -> Tried:
     """Assess the first TRIED_OUT orders of a run, and send nothing."""
     holds = stack.holds.holds()
-    looked = orders[:TRIED_OUT]
+    looked = chosen.orders[:TRIED_OUT]
     plans: Counter[str] = Counter()
     samples: list[str] = []
     inputs: list[tuple[str, tuple[InputChange, ...]]] = []
@@ -216,7 +269,17 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], progress: Pro
         progress(f"{first + len(part)} of {len(looked)} orders checked")
     moves = _tried_plans(stack, run, plans)
     fixes = tuple(inputs) if corrects(run.event) else None
-    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held, moves, fixes)
+    return Tried(
+        len(chosen.orders),
+        len(looked),
+        eligible,
+        chosen.examined,
+        tuple(samples),
+        refused,
+        held,
+        moves,
+        fixes,
+    )
 
 
 def _tried_plans(
@@ -307,7 +370,7 @@ def _assess(
             content, changes = fixed.order, fixed.changes
             exact = fixed.event.changes if isinstance(fixed.event, Resubmit) else None
             planned = PlannedOrder(order, task.version, exact)
-    elif task is not None and run.pins_versions:
+    elif task is not None and run.pins_versions and _is_pinned(run, task):
         planned = PlannedOrder(order, task.version)
     try:
         plan = None if task is None else plan_of(stack, task)
@@ -315,7 +378,21 @@ def _assess(
         return AssessedOrder(planned, NotFor(str(problem)))
     next_plan = named_plan(stack, run.event)
     found = judged(run, planned, plan, task, at, next_plan, order=content)
-    return AssessedOrder(planned, found, changes if isinstance(found, Eligible) else ())
+    if isinstance(found, NotFor):
+        return AssessedOrder(planned, found)
+    if task is not None and plan is not None and task.state is TaskState.COMPLETED:
+        expired = expired_key(plan, task, at)
+        if expired is not None:
+            return AssessedOrder(replace(planned, refused=expired), NotFor(expired))
+    return AssessedOrder(planned, found, changes)
+
+
+def _is_pinned(run: Run, task: Task) -> bool:
+    """Whether the command is for this version of the task only.
+
+    An undo takes back a completed task as it was read, and an open one as it then is.
+    """
+    return not isinstance(run.event, UndoAsked) or task.state is TaskState.COMPLETED
 
 
 def planned_orders(
@@ -324,8 +401,8 @@ def planned_orders(
     """Return the orders as they are stored with the run.
 
     What only the application can check is checked here, for all orders: corrected inputs, and
-    inputs under another plan. It holds for the version of the task that was read. All else is
-    decided by the supervisor before it sends.
+    inputs under another plan. It holds for the version of the task that was read, and so does the
+    undo of a completed order. All else is decided by the supervisor before it sends.
     """
     if not run.pins_versions:
         return [PlannedOrder(order) for order in orders]

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from roundsman.model.bulk_run import OrderGroup, Run, Terms
+from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
+from roundsman_console.bulk.completed import selects_completed
 from roundsman_console.bulk.dry_run import (
     Tried,
     check_bounded,
@@ -31,12 +33,12 @@ from roundsman_console.bulk.limits import (
     read_terms,
 )
 from roundsman_console.bulk.start import DONE, POSSIBLE, ask, find_run, new_run, start_run
-from roundsman_console.bulk.text import order_of_going
+from roundsman_console.bulk.text import order_of_going, search_words
 from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.counted import counted
-from roundsman_console.errors import AgentOnHold, WrongFields
+from roundsman_console.errors import AgentOnHold, UnboundedSelection, WrongFields
 from roundsman_console.group.reading import states_of_group
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.changes_text import plan_lines
@@ -129,7 +131,7 @@ class Chosen:
     """The run of a dry run, and its orders."""
 
     run: Run
-    orders: list[str]
+    orders: Sequence[str]
 
     @property
     def version(self) -> str:
@@ -149,12 +151,21 @@ def commands_on_many() -> dict[str, FormCommand]:
 def commands_for(selection: Selection) -> list[tuple[str, str]]:
     """Return the names and titles of the commands that are offered for all that a filter selects.
 
-    None for a filter that selects too much: it names neither a state nor a failure group.
+    None for a filter that selects too much (`missing_in`).
     """
-    if selection.state is None and selection.group is None:
+    if missing_in(selection):
         return []
     states = IN_GROUPS if selection.state is None else {selection.state}
     return [(name, _title(verb)) for name, verb in MANY.items() if verb.states & states]
+
+
+def missing_in(selection: Selection) -> str:
+    """Return what a filter lacks that selects too much for a command; empty if it does not."""
+    try:
+        check_bounded(selection, frozenset(TaskState))
+    except UnboundedSelection as error:
+        return str(error)
+    return ""
 
 
 def _title(verb: type[OrderVerb]) -> str:
@@ -188,7 +199,7 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
     """
     verb, asked = MANY[name], asked_of_command(given)
     hidden = for_command(asked)
-    about, back = _about(asked, _named(given))
+    about, back = _about(asked, _named(given), verb)
     fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
     page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
     page = replace(
@@ -220,7 +231,9 @@ def _checked_names(given: Form, *, needed: bool) -> list[str]:
     return named
 
 
-def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
+def _about(
+    asked: Mapping[str, str], named: Sequence[str], verb: type[OrderVerb]
+) -> tuple[str, str]:
     """Which orders the run is about, in words, and the address of their page.
 
     Raises ConsoleError or InvalidArgument for a filter that is wrong, selects too much, or is given
@@ -231,7 +244,7 @@ def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
         return (counted(len(named), "order") if named else "the orders that you name"), "/bulk"
     if named:
         raise ConsoleError("Give order ids or a filter, not both.", USAGE)
-    check_bounded(selection)
+    check_bounded(selection, verb.states)
     if selection == Selection(group=selection.group):
         return asked["group"], f"/groups/{asked['group']}"
     return selection.words(), f"/orders?{urlencode(asked)}"
@@ -266,23 +279,26 @@ def _start(
     if kept is not None and session.take(given, kept.version):
         return _begun(inspector, page, kept)
     selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
-    run = new_run(verb.event, by, reason, selected, terms, now())
+    selection, at = selection_of(asked), now()
+    if selects_completed(selection):
+        selected = f"{selected} --as-of {iso(at)}"[:LONGEST_SELECTION]
+    run = new_run(verb.event, by, reason, selected, terms, at)
     if corrects(run.event):
         known_workflows(stack)
 
     def try_run(work: Work) -> CommandPage:
         work.counts("finding the orders")
-        chosen = Chosen(
-            *choose_for(
-                stack,
-                run,
-                selection_of(asked),
-                named,
-                work.counts,
-                newest_plan_asked=verb.newest_plan,
-            )
+        planned, choice = choose_for(
+            stack,
+            run,
+            selection,
+            named,
+            work.counts,
+            newest_plan_asked=verb.newest_plan,
+            as_of=at if selects_completed(selection) else None,
         )
-        tried = try_out(stack, chosen.run, chosen.orders, work.counts)
+        chosen = Chosen(planned, choice.orders)
+        tried = try_out(stack, chosen.run, choice, work.counts)
         shown = ""
         if tried.eligible:
             shown = session.sign(given, chosen.version)
@@ -333,8 +349,9 @@ def _words(run: Run, tried: Tried) -> str:
 
 
 def _notes(run: Run, tried: Tried) -> list[str]:
-    """What else is to be known of the dry run: holds, and the changes of plans."""
-    notes = [HELD] if tried.held and not run.terms.anyway else []
+    """What else is to be known of the dry run: its search, holds, and the changes of plans."""
+    notes = [f"{search_words(tried)}."] if tried.examined else []
+    notes += [HELD] if tried.held and not run.terms.anyway else []
     for one in tried.plans or ():
         notes += plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan")
     return notes

@@ -96,7 +96,7 @@ def start_run(stack: DeployedStack, run: Run, orders: Sequence[str], progress: P
     `progress` is called with how far the checks are that only the application can make, in words.
     """
     run = replace(run, starter=own_principal(), selected=len(orders))
-    run = replace(run, pins_versions=must_pin(stack, run))
+    run = replace(run, pins_versions=run.pins_versions or must_pin(stack, run))
     bulk_runs_of(stack).begin(run, planned_orders(stack, run, orders, progress))
     return run
 

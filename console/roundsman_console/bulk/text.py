@@ -37,6 +37,8 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
     kind = COMMAND_KINDS[type(run.event)]
     say(f"{kind} of {counted(tried.selected, 'order')}{of}. Nothing was sent.")
+    if tried.examined:
+        say(f"{search_words(tried)}.")
     table = _table()
     table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
     for kind_refused in tried.refused:
@@ -55,6 +57,13 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     say(order_of_going(run.terms, tried.eligible))
     say(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
     say(f"  {hint(go_ahead)}")
+
+
+def search_words(tried: Tried) -> str:
+    """Return what it took to find the orders, in words."""
+    examined = counted(tried.examined, "task")
+    units = counted(tried.read_units, "read unit")
+    return f"Examined to find them: {examined}, at least {units}"
 
 
 def order_of_going(terms: Terms, eligible: int) -> str:

@@ -34,6 +34,7 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
         "reason": run.reason,
         "selection": run.selection,
         "selected": tried.selected,
+        "examined": tried.examined,
         "lookedAt": tried.looked_at,
         "eligible": {"orders": tried.eligible, "samples": list(tried.samples)},
         "refused": _kinds(tried.refused),

@@ -14,10 +14,11 @@ from roundsman.command_line import REASON, command_line
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
-from roundsman.model.instants import second
+from roundsman.model.instants import iso, second
 from roundsman.model.situations import AwaitsCallback
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
+from roundsman_console.bulk.completed import selects_completed
 from roundsman_console.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
 from roundsman_console.bulk.start import find_run, new_run, start_run, watch_run
 from roundsman_console.bulk.text import print_run, print_tried, progress_words
@@ -69,9 +70,10 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
     with sentences():
         if dry_run and act.go:
             raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
-        _check(orders, act, again=isinstance(verb, ResubmitVerb) and verb.again)
+        _check(orders, act, verb)
         reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
         run = new_run(verb.event, by, reason, act.selected, act.terms, now())
+        as_of = _ages_at(act, run.started_at)
         stack = stack_for(act.manner.stack, run.event)
         quiet = act.manner.as_json
         with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
@@ -82,23 +84,25 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
                 orders,
                 status.update,
                 newest_plan_asked=verb.newest_plan,
+                as_of=as_of,
             )
             if not act.go:
                 tried = try_out(stack, run, chosen, status.update)
             else:
-                check_holds(stack, run, chosen)
+                check_holds(stack, run, chosen.orders)
         if not act.go:
-            go_ahead = without_masked(act.typed, stack).with_options("--go")
+            seen = () if as_of is None or act.as_of is not None else ("--as-of", iso(as_of))
+            go_ahead = without_masked(act.typed, stack).with_options(*seen, "--go")
             if act.manner.as_json:
                 print(hinted_json(tried_document(run, tried, go_ahead)))
             else:
                 print_tried(run, tried, go_ahead)
             return
-        question = verb.question_of_many(counted(len(chosen), "order"))
+        question = verb.question_of_many(counted(len(chosen.orders), "order"))
         if question is not None:
             confirm(question, yes=act.manner.yes)
         with Console(stderr=True, quiet=quiet).status("Storing the run") as status:
-            run = start_run(stack, run, chosen, status.update)
+            run = start_run(stack, run, chosen.orders, status.update)
         if act.manner.no_wait:
             print_stored(*find_run(stack, run.id), as_json=act.manner.as_json)
             return
@@ -219,7 +223,30 @@ def _what_ending_waits_for(task: Task | None) -> Iterator[str]:
             )
 
 
-def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
+def _ages_at(act: ParsedOptions, at: int) -> int | None:
+    """Return the instant of the ages in a filter for completed orders; None for other orders.
+
+    The run is over the orders of its dry run, although they are older by then. Raises ConsoleError
+    if it is to begin without one, or for an instant that is later than `at` (epoch ms).
+    """
+    if not selects_completed(act.selection):
+        if act.as_of is not None:
+            raise ConsoleError("--as-of is for completed orders: --state Completed.", USAGE)
+        return None
+    if act.as_of is None:
+        if act.go:
+            raise ConsoleError(
+                "Completed orders are undone after a dry run only: leave out --go, and run the "
+                "command that is printed then.",
+                USAGE,
+            )
+        return at
+    if act.as_of > at:
+        raise ConsoleError(f"--as-of is in the future: {iso(act.as_of)}.", USAGE)
+    return act.as_of
+
+
+def _check(orders: Sequence[str], act: ParsedOptions, verb: OrderVerb) -> None:
     if act.selection is None and not orders:
         raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
     if act.selection is not None and orders:
@@ -229,8 +256,11 @@ def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
         )
     if act.selection is not None:
         try:
-            check_bounded(act.selection)
+            check_bounded(act.selection, verb.states)
         except UnboundedSelection as error:
+            if selects_completed(act.selection):
+                raise
+            again = isinstance(verb, ResubmitVerb) and verb.again
             hint = "--state Undone" if again else "--state Archived"
             raise ConsoleError(
                 f"To select many orders, give --group or --state: {hint}.", USAGE

@@ -24,6 +24,7 @@ from roundsman_console.orders.filter_options import filters, with_filters
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import AT_STEP
 from roundsman_console.verbs.limits import STOP_AT, WAIT
+from roundsman_console.verbs.reading import read_instant
 
 By: TypeAlias = Annotated[
     str | None,
@@ -68,6 +69,16 @@ Anyway: TypeAlias = Annotated[
 ]
 
 
+AsOf: TypeAlias = Annotated[
+    str | None,
+    _option(
+        "--as-of",
+        help="With --state Completed: ages are those at this instant. The dry run prints it.",
+        metavar="INSTANT",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
     """The options that every command has."""
@@ -106,6 +117,8 @@ class ParsedOptions:
     manner: CommandOptions
     selection: Selection | None
     """The filter; None if no filter option was given."""
+    as_of: int | None
+    """The instant of the ages in the filter, in epoch ms; None for now."""
     terms: Terms
     go: bool
     typed: TypedCommand
@@ -121,6 +134,7 @@ def read_common(
     reason: str,
     by: By = None,
     selection: Selection,
+    as_of: AsOf = None,
     go: Go = False,
     canary: Canary = CANARY,
     canary_wait: CanaryWait = CANARY_WAIT,
@@ -134,10 +148,14 @@ def read_common(
     wait: Wait = WAIT,
     no_wait: NoWait = False,
 ) -> ParsedOptions:
-    """Return the options that all commands on orders have. Raises ConsoleError for a wrong one."""
+    """Return the options that all commands on orders have.
+
+    Raises ConsoleError or InvalidArgument for a wrong one.
+    """
     return ParsedOptions(
         manner=CommandOptions(reason, by, stack, as_json, yes, wait, no_wait),
         selection=None if selection.everything else selection,
+        as_of=None if as_of is None else read_instant(as_of),
         terms=read_terms(canary, canary_wait, rate, at_once, stop_at, anyway=anyway),
         go=go,
         typed=_typed(context),
@@ -145,7 +163,7 @@ def read_common(
     )
 
 
-SELECTS = ("orders", *(one.name for one in filters(AT_STEP)))
+SELECTS = ("orders", *(one.name for one in filters(AT_STEP)), "as_of")
 """The parameters that select the orders of a command."""
 
 

@@ -8,7 +8,7 @@ from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.task import TASK_ID, Task
-from roundsman_console.errors import NotFound, UnknownOrder
+from roundsman_console.errors import NotFound, RetentionOver, UnknownOrder
 from roundsman_console.order.masks import NO_MASK, UNKNOWN_MASK, Mask, mask_of, mask_with, shown
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
@@ -24,7 +24,10 @@ def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
 
 
 def load_task(stack: DeployedStack, order_id: str) -> Task:
-    """Return the order's task. Raises NotFound if there is none, or if its retention is over."""
+    """Return the order's task.
+
+    Raises NotFound if there is none, and RetentionOver if its retention is over.
+    """
     if not TASK_ID.fullmatch(order_id):
         raise NotFound(
             f"There is no order {inert(order_id[:130])!r}: an order id is 1 to 128 of A-Z, "
@@ -39,7 +42,7 @@ def load_task(stack: DeployedStack, order_id: str) -> Task:
             f"There is no order {order_id} in {stack.name}. Its event may have been rejected, "
             "or still be in the SubmissionQueue."
         )
-    raise NotFound(
+    raise RetentionOver(
         f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
         "retention too."
     )

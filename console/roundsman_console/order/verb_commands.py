@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from roundsman.model.states import TaskState
 from roundsman_console.cli.act import execute
 from roundsman_console.cli.options import As, read_common
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
@@ -41,16 +42,19 @@ Orders = Annotated[
     ),
 ]
 
+AS_OF = "as_of"
+"""The parameter that only a command on completed orders has."""
 _COMMON = inspect.signature(read_common, eval_str=True).parameters
 
 
 def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
+    names = [name for name in _COMMON if name != AS_OF or TaskState.COMPLETED in verb.states]
     takes_by = any(one.option == "--by" for one in verb.arguments())
 
     def command(**typed: object) -> None:
         with sentences():
-            act = read_common(**{name: typed[name] for name in _COMMON})
+            act = read_common(**{name: typed[name] for name in names})
             words = typed.get("orders")
             orders, named = _split(
                 verb, step, list(words) if isinstance(words, list) else [], act.selection
@@ -59,7 +63,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
             asked = verb.read({**as_typed(verb, typed), **named}, many=many)
         execute(asked, orders, act, dry_run=typed.get("dry_run") is True)
 
-    common = {**_COMMON, "reason": reason_of(verb)}
+    common = {name: _COMMON[name] for name in names} | {"reason": reason_of(verb)}
     if takes_by:
         common["by"] = common["by"].replace(annotation=As)
     parameters = [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]

@@ -282,6 +282,8 @@ class UndoVerb(OrderVerb):
     Example: roundsman undo ord-1001 --reason "the customer called"
 
     Example: roundsman undo ord-1001 --steps "pick[2],charge_rest" --reason "one line is sold out"
+
+    Example: roundsman undo --state Completed --workflow w --older 1h --newer 3h --reason "a bug"
     """
 
     name = "undo"

@@ -112,6 +112,7 @@ def find(
     budget: int | None = None,
     within: float | None = None,
     newest_first: bool = False,
+    as_of: int | None = None,
     clock: Callable[[], float] = moment,
 ) -> Page:
     """Return a page of at most `limit` matching tasks.
@@ -119,16 +120,19 @@ def find(
     It begins after the cursor `after`, or ends before the cursor `before`, which another page
     returned; without both, a list begins. The page ends early when `budget` tasks were looked at,
     or when `within` seconds of `clock` are over, but not before it has looked at one. Ended tasks
-    come by their end, the newest first if `newest_first`. Ages are computed at the time of the
-    first page. Raises InvalidCursor for text that is not a cursor, and for the cursor of another
-    list.
+    come by their end, the newest first if `newest_first`. Ages are those at `as_of` (epoch ms), or
+    at the time of the first page. Raises InvalidCursor for text that is not a cursor, and for the
+    cursor of another list.
     """
     if after is not None and before is not None:
         raise InvalidArgument("A page begins after a cursor or ends before one, not both.")
     mark = sha256(canonical_json([stack.name, selection.document(), newest_first]))[:16]
     given = after if before is None else before
     begun = None if given is None else read_cursor(given, mark)
-    as_of = now() if begun is None else begun.as_of
+    if begun is not None:
+        as_of = begun.as_of
+    elif as_of is None:
+        as_of = now()
     way = _Way(newest_first, backwards=before is not None)
     end = inf if within is None else clock() + within
     reading = _Reading(stack, selection, as_of, limit, inf if budget is None else budget)

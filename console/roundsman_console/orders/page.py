@@ -9,7 +9,7 @@ from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console.bulk.forms import MANY, commands_for
+from roundsman_console.bulk.forms import MANY, commands_for, missing_in
 from roundsman_console.errors import InvalidArgument
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.lookup import shown_tasks
@@ -119,6 +119,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
             (title, f"/commands/{name}?{urlencode(for_command(asked))}")
             for name, title in commands_for(selection)
         ],
+        "missing": missing_in(selection),
         "on_chosen": [(name, verb.title.split()[0]) for name, verb in MANY.items()],
         "more_asked": any(asked[name] for name in MORE_FIELDS),
         "states": [*TaskState],

@@ -27,6 +27,12 @@ from tests.console.operators import (
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
 
+COMPLETED = (
+    *("--state", "Completed", "--workflow", "order_fulfilment"),
+    *("--older", "1h", "--newer", "3h"),
+)
+"""A filter for completed orders that a command accepts."""
+
 
 def commands(operator: Operator) -> list[str]:
     """What can be read from the SchedulerQueue: what was sent and not carried out."""
@@ -488,7 +494,18 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
         (("undo", "o", "--group", "f-00000000"), "Give order ids or a filter, not both."),
         (("undo", "--workflow", "w"), "To select many orders, give --group or --state"),
         (("undo", "--group", "f-1"), "'f-1' is not a failure group id"),
-        (("run", "--state", "Completed"), "A Completed task accepts no command"),
+        (("run", "--state", "Completed"), "A completed order accepts no other command than undo"),
+        (("undo", "--state", "Completed"), "also give their workflow and both ends"),
+        (("undo", *COMPLETED[:2], "--older", "1h", "--newer", "3h"), "also give their workflow"),
+        (("undo", *COMPLETED[:4], "--older", "1h"), "both ends of a time span"),
+        (("undo", *COMPLETED[:4], "--newer", "3h"), "both ends of a time span"),
+        (("undo", *COMPLETED, "--go"), "Completed orders are undone after a dry run only"),
+        (("undo", *COMPLETED, "--as-of", "noon"), "'noon' is not an instant with a time zone"),
+        (
+            ("undo", "--state", "Archived", "--as-of", "2027-01-15T08:00:00Z"),
+            "--as-of is for completed orders",
+        ),
+        (("undo", *COMPLETED, "--as-of", "2999-01-15T08:00:00Z"), "--as-of is in the future"),
         (("run", "a", "b", "--rate", "0"), "--rate must be 0.001 to 25"),
         (("run", "a", "b", "--rate", "0.0009"), "--rate must be 0.001 to 25"),
         (("run", "a", "b", "--rate", "nan"), "--rate must be 0.001 to 25"),
