@@ -6,7 +6,7 @@ from dataclasses import replace
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
-from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.attempts import KEY_EXPIRED, OVERDUE
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
@@ -227,7 +227,11 @@ class Attempts:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
         in_vain = _in_vain(record, kind, now + self._apart)
-        return "" if in_vain else self._step_not_failed_by(after.task_id, step, record, kind)
+        # The undo after which the step was to go on is not sent: see `KEY_LASTS`.
+        unsent = kind == KEY_EXPIRED and after.step(ending.step).operation == UNDO
+        return (
+            "" if in_vain or unsent else self._step_not_failed_by(after.task_id, step, record, kind)
+        )
 
     def _step_not_failed_by(
         self, task_id: str, step: StepPlan, record: StepRecord, kind: str

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
+from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.decision import end_status
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
@@ -117,7 +118,11 @@ def of_change(
         if record.process_state is not ProcessState.PROCESSING:
             yield from _of_undo(expanded, after, name)
             continue
-        if before.ending is not None and after.ending is not None:
+        if (
+            before.ending is not None
+            and after.ending is not None
+            and not _failed_anew(before, after)
+        ):
             what = f"{name} is claimed though the task is ending"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
         behind = [
@@ -203,6 +208,13 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
     elif after.version < before.version:
         what = f"version {after.version} follows version {before.version}"
         yield Broken(Invariant.NOT_LOST, after.task_id, what)
+
+
+def _failed_anew(before: Task, after: Task) -> bool:
+    """Whether a task that a person let go on failed in the same write, after its claims: an undo
+    that was to let a step go on could not be sent any more."""
+    error = None if after.ending is None else after.ending.error
+    return before.ending != after.ending and error is not None and error.type == KEY_EXPIRED
 
 
 def of_effects(
