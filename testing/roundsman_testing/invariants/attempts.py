@@ -226,12 +226,8 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        in_vain = _in_vain(record, kind, now + self._apart)
-        # The undo after which the step was to go on is not sent: see `KEY_LASTS`.
-        unsent = kind == KEY_EXPIRED and after.step(ending.step).operation == UNDO
-        return (
-            "" if in_vain or unsent else self._step_not_failed_by(after.task_id, step, record, kind)
-        )
+        explained = _is_unsent(after, ending.step) or _in_vain(record, kind, now + self._apart)
+        return "" if explained else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
         self, task_id: str, step: StepPlan, record: StepRecord, kind: str
@@ -276,7 +272,7 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     undoes = False
     if ending.step is not None:
         strategy = expanded.steps[ending.step].on_failure
-        undoes = before.step(ending.step).operation == UNDO
+        undoes = before.step(ending.step).operation == UNDO or _is_unsent(after, ending.step)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
     # A write may store several decisions, and the failure may be decided before the point is done.
@@ -286,6 +282,16 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
         yield Broken(Invariant.AS_PLANNED, after.task_id, what)
     elif ending.how is not (TaskState.UNDONE if ending.undo else TaskState.ARCHIVED):
         yield Broken(Invariant.AS_PLANNED, after.task_id, f"it is to become {ending.how}")
+
+
+def _is_unsent(task: Task, name: str) -> bool:
+    """Whether the undo of the step has failed without a request: its key is forgotten by then.
+
+    The undo may have begun with the same write. That it is right is judged by `KEY_LASTS`.
+    """
+    record = task.step(name)
+    expired = record.error is not None and record.error.type == KEY_EXPIRED
+    return expired and record.operation == UNDO
 
 
 def _is_past_no_return(plan: Plan, task: Task) -> bool:
