@@ -39,7 +39,7 @@ TESTS_FAILED = 1  # pytest's exit code
 BROKEN = re.compile(r"(NameError|ImportError|ModuleNotFoundError|SyntaxError|UnboundLocalError)\b")
 
 
-class Verdict(StrEnum):
+class MutantVerdict(StrEnum):
     """The result for one mutant."""
 
     KILLED = "killed"
@@ -48,11 +48,11 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedMutant:
     """A mutant with its verdict, the duration, and the reason of the verdict."""
 
     mutant: Mutant
-    verdict: Verdict
+    verdict: MutantVerdict
     seconds: float
     reason: str = ""
 
@@ -156,32 +156,32 @@ def _named(line: str) -> tuple[str, str]:
     return node.strip(), error
 
 
-def judge(tree: Tree, mutant: Mutant) -> Judged:
+def judge(tree: Tree, mutant: Mutant) -> JudgedMutant:
     """Remove the guard, run its tests, and return whether each of them failed."""
     began = time.monotonic()
 
-    def judged(verdict: Verdict, reason: str = "") -> Judged:
-        return Judged(mutant, verdict, time.monotonic() - began, reason)
+    def judged(verdict: MutantVerdict, reason: str = "") -> JudgedMutant:
+        return JudgedMutant(mutant, verdict, time.monotonic() - began, reason)
 
     try:
         with tree.without(mutant):
             run = tree.run(mutant.tests)
     except NotApplicable as problem:
-        return judged(Verdict.NO_LONGER_APPLIES, str(problem))
+        return judged(MutantVerdict.NO_LONGER_APPLIES, str(problem))
     for test in mutant.tests:
         failure = run.failure_of(test)
         if run.exit_code != TESTS_FAILED or failure is None:
             why = f"pytest ended with {run.exit_code}, {test} did not fail: {run.last_words}"
-            return judged(Verdict.SURVIVED, why)
+            return judged(MutantVerdict.SURVIVED, why)
         if BROKEN.match(failure):
-            return judged(Verdict.SURVIVED, f"{test} failed of another error: {failure}")
-    return judged(Verdict.KILLED)
+            return judged(MutantVerdict.SURVIVED, f"{test} failed of another error: {failure}")
+    return judged(MutantVerdict.KILLED)
 
 
 Report = Callable[[str], None]
 
 
-def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judged] | None:
+def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[JudgedMutant] | None:
     """Judge each mutant in order; return None if the tests do not pass unmutated."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trees = [Tree(project, Path(folder) / str(number)) for number in range(WORKERS)]
@@ -192,7 +192,7 @@ def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judg
             if not _pass_unmutated(trees, mutants, workers, report):
                 return None
 
-            def judge_one(mutant: Mutant) -> Judged:
+            def judge_one(mutant: Mutant) -> JudgedMutant:
                 tree = free.get()
                 try:
                     found = judge(tree, mutant)
@@ -204,7 +204,7 @@ def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judg
             return list(workers.map(judge_one, mutants))
 
 
-def _reason_of(found: Judged) -> str:
+def _reason_of(found: JudgedMutant) -> str:
     return f": {found.reason}" if found.reason else ""
 
 
@@ -247,18 +247,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return summed_up(found, time.monotonic() - began)
 
 
-def counts_of(found: Sequence[Judged]) -> dict[str, int]:
+def counts_of(found: Sequence[JudgedMutant]) -> dict[str, int]:
     """Return the number of mutants for each verdict."""
-    return {verdict.lower(): sum(each.verdict is verdict for each in found) for verdict in Verdict}
+    return {
+        verdict.lower(): sum(each.verdict is verdict for each in found) for verdict in MutantVerdict
+    }
 
 
-def summed_up(found: Sequence[Judged], seconds: float) -> int:
+def summed_up(found: Sequence[JudgedMutant], seconds: float) -> int:
     """Print the number for each verdict and the mutants not killed, and return the exit code."""
     print()
-    for verdict in Verdict:
+    for verdict in MutantVerdict:
         print(f"{verdict:<18} {sum(each.verdict is verdict for each in found):>3}")
     print(f"{'seconds':<18} {seconds:>3.0f}")
-    alive = [each for each in found if each.verdict is not Verdict.KILLED]
+    alive = [each for each in found if each.verdict is not MutantVerdict.KILLED]
     for each in alive:
         print(f"\n{each.mutant.name} ({each.mutant.why})\n  {each.verdict}{_reason_of(each)}")
     return 1 if alive else 0

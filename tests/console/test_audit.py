@@ -13,7 +13,7 @@ from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.checks import judge
 from roundsman_console.audit.command import words_of
 from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.reading import Estimate, OrderReader, Scope, UnreadOrder, estimate
+from roundsman_console.audit.reading import AuditCost, OrderReader, Scope, UnreadOrder, estimate
 from roundsman_console.audit.record_checks import NO_PLAN, TROUBLED
 from roundsman_console.audit.report import MOST_LISTED, AuditReport
 from roundsman_console.clock import now
@@ -28,7 +28,7 @@ from tests.unit.console.audit.test_checks import cancelled, task
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
-NOTHING = Estimate(0, more=False, read_units=0)
+NOTHING = AuditCost(0, more=False, read_units=0)
 
 
 def some_orders(operator: Operator) -> None:
@@ -137,7 +137,7 @@ def test_only_orders_since_then_are_read_and_at_most_so_many(operator: Operator)
     world.run()
     stack = find_stack("roundsman")
     scope = Scope(since=later)
-    assert estimate(stack, scope) == Estimate(2, more=False, read_units=7)
+    assert estimate(stack, scope) == AuditCost(2, more=False, read_units=7)
     begins = dict[str, int]()
 
     def note(params: Mapping[str, Mapping[str, "Value"]], **_: object) -> None:
@@ -175,19 +175,19 @@ def test_the_estimate_counts_a_unit_for_each_4_kb() -> None:
     stack = DeployedStack("shop", outputs, {})
     stack.__dict__.update(dynamodb=Tables(), records=Records(), every_shard=range(2))
     each = 2 + 2 + 1  # 4,500 bytes, 8,192 and 10
-    assert estimate(stack, Scope(most=200)) == Estimate(120, more=False, read_units=120 * each + 3)
-    assert estimate(stack, Scope(most=100)) == Estimate(100, more=True, read_units=100 * each + 2)
+    assert estimate(stack, Scope(most=200)) == AuditCost(120, more=False, read_units=120 * each + 3)
+    assert estimate(stack, Scope(most=100)) == AuditCost(100, more=True, read_units=100 * each + 2)
     deep = estimate(stack, Scope(most=200, deep=True))
     assert deep.read_units == 120 * each + 3 + 10, "half a unit for each 4 KB of 80 KB"
 
 
 def test_a_price_is_shown_from_a_cent_on() -> None:
-    million = Estimate(250_000, more=True, read_units=1_000_000)
+    million = AuditCost(250_000, more=True, read_units=1_000_000)
     assert (
         "To read: the first 250000 orders, about 1,000,000 read units of DynamoDB, about 0.1"
         in (words_of(million, Scope()))
     )
-    assert "less than 0.01 USD" in words_of(Estimate(1, more=False, read_units=3), Scope())
+    assert "less than 0.01 USD" in words_of(AuditCost(1, more=False, read_units=3), Scope())
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.dead_letter.assess import (
-    Verdict,
+    ResendVerdict,
     order_of,
     reply_matters,
     request_matters,
@@ -45,20 +45,20 @@ REQUEST = AgentRequest(
 
 
 def test_a_reply_acts_while_its_step_waits_for_it() -> None:
-    assert reply_matters(task({"charge": AT_WORK}), REPLY)[0] is Verdict.ACTS
+    assert reply_matters(task({"charge": AT_WORK}), REPLY)[0] is ResendVerdict.ACTS
     late_success = replace(REPLY, lock="lock-0")
-    assert reply_matters(task({"charge": AT_WORK}), late_success)[0] is Verdict.ACTS
+    assert reply_matters(task({"charge": AT_WORK}), late_success)[0] is ResendVerdict.ACTS
 
 
 def test_a_success_of_a_step_that_has_failed_acts_until_its_effect_is_known_to_stand() -> None:
     failed = changed_step(AT_WORK, process_state=ProcessState.ERROR, locked_by=None)
     verdict, reason = reply_matters(task({"charge": failed}), REPLY)
-    assert verdict is Verdict.ACTS
+    assert verdict is ResendVerdict.ACTS
     assert "its effect stands" in reason
     known = replace(failed, effect=Effect.STANDS)
-    assert reply_matters(task({"charge": known}), REPLY)[0] is Verdict.PASSED_OVER
+    assert reply_matters(task({"charge": known}), REPLY)[0] is ResendVerdict.PASSED_OVER
     refused = replace(REPLY, outcome=Outcome.PERMANENT)
-    assert reply_matters(task({"charge": failed}), refused)[0] is Verdict.PASSED_OVER
+    assert reply_matters(task({"charge": failed}), refused)[0] is ResendVerdict.PASSED_OVER
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_a_reply_that_nothing_waits_for_is_passed_over(
     reply: Reply, record: StepRecord, why: str
 ) -> None:
     verdict, reason = reply_matters(task({"charge": record}), reply)
-    assert verdict is Verdict.PASSED_OVER
+    assert verdict is ResendVerdict.PASSED_OVER
     assert why in reason
 
 
 def test_what_is_about_a_task_that_is_gone_is_passed_over() -> None:
-    assert reply_matters(None, REPLY)[0] is Verdict.PASSED_OVER
-    assert request_matters(None, REQUEST, AT)[0] is Verdict.PASSED_OVER
+    assert reply_matters(None, REPLY)[0] is ResendVerdict.PASSED_OVER
+    assert request_matters(None, REQUEST, AT)[0] is ResendVerdict.PASSED_OVER
 
 
 def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
     at_work = task({"charge": AT_WORK})
-    assert request_matters(at_work, REQUEST, AT)[0] is Verdict.ACTS
+    assert request_matters(at_work, REQUEST, AT)[0] is ResendVerdict.ACTS
     late = request_matters(at_work, REQUEST, REQUEST.complete_by)
-    assert late == (Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it")
+    assert late == (ResendVerdict.PASSED_OVER, "its complete-by has passed: the agent ignores it")
     over = request_matters(task({"charge": changed_step(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
-    assert over[0] is Verdict.PASSED_OVER
+    assert over[0] is ResendVerdict.PASSED_OVER
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from tools.mutants import MUTANTS
 from tools.mutants.mutant import Mutant
-from tools.mutation_check import PROJECT, Judged, Tree, Verdict, check, main, summed_up
+from tools.mutation_check import PROJECT, JudgedMutant, MutantVerdict, Tree, check, main, summed_up
 
 GUARD = "layers/core/guards.py"
 TESTS = "tests/test_guards.py"
@@ -64,7 +64,7 @@ def project(folder: Path, cases: str = CASES) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, JudgedMutant]:
     """The verdict on each mutant, by its name, in a project that is left as it was."""
     folder, reports = project(tmp_path_factory.mktemp("project")), list[str]()
     found = check(folder, MADE, reports.append)
@@ -77,23 +77,25 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["held", "held by one parameter"])
-def test_a_guard_whose_test_fails_without_it_is_held(judged: dict[str, Judged], name: str) -> None:
-    assert judged[name].verdict is Verdict.KILLED, judged[name].reason
+def test_a_guard_whose_test_fails_without_it_is_held(
+    judged: dict[str, JudgedMutant], name: str
+) -> None:
+    assert judged[name].verdict is MutantVerdict.KILLED, judged[name].reason
     assert summed_up([judged[name]], 1.0) == 0
 
 
 @pytest.mark.exhaustive
 def test_a_guard_whose_test_passes_without_it_has_survived(
-    judged: dict[str, Judged], capsys: pytest.CaptureFixture[str]
+    judged: dict[str, JudgedMutant], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert judged["survives"].verdict is Verdict.SURVIVED
+    assert judged["survives"].verdict is MutantVerdict.SURVIVED
     assert summed_up([judged["held"], judged["survives"]], 1.0) == 1
     assert "survives (three would pass)" in capsys.readouterr().out
 
 
 @pytest.mark.exhaustive
 def test_the_report_says_how_many_of_each_there_are(
-    judged: dict[str, Judged], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    judged: dict[str, JudgedMutant], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = [judged["held"], judged["survives"], judged["text is gone"]]
     monkeypatch.setattr("tools.mutation_check.check", lambda *_: found)
@@ -103,30 +105,32 @@ def test_the_report_says_how_many_of_each_there_are(
 
 
 @pytest.mark.exhaustive
-def test_each_of_the_named_tests_must_fail(judged: dict[str, Judged]) -> None:
-    assert judged["survives one test"].verdict is Verdict.SURVIVED
+def test_each_of_the_named_tests_must_fail(judged: dict[str, JudgedMutant]) -> None:
+    assert judged["survives one test"].verdict is MutantVerdict.SURVIVED
     assert "test_one_is_well did not fail" in judged["survives one test"].reason
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["text is gone", "text is there twice", "no Python"])
 def test_a_text_that_is_not_there_just_once_or_makes_no_python_no_longer_applies(
-    judged: dict[str, Judged], name: str
+    judged: dict[str, JudgedMutant], name: str
 ) -> None:
-    assert judged[name].verdict is Verdict.NO_LONGER_APPLIES
+    assert judged[name].verdict is MutantVerdict.NO_LONGER_APPLIES
     assert summed_up([judged[name]], 1.0) == 1
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["not collected", "error before the test", "strange name"])
-def test_an_error_of_another_kind_proves_nothing(judged: dict[str, Judged], name: str) -> None:
-    assert judged[name].verdict is Verdict.SURVIVED
+def test_an_error_of_another_kind_proves_nothing(
+    judged: dict[str, JudgedMutant], name: str
+) -> None:
+    assert judged[name].verdict is MutantVerdict.SURVIVED
 
 
 def test_a_single_guard_is_held_where_its_test_fails_without_it(tmp_path: Path) -> None:
     found = check(project(tmp_path / "p"), MADE[:1], list[str]().append)
     assert found is not None
-    assert [each.verdict for each in found] == [Verdict.KILLED]
+    assert [each.verdict for each in found] == [MutantVerdict.KILLED]
 
 
 def test_nothing_is_judged_by_a_test_that_fails_as_it_is(tmp_path: Path) -> None:

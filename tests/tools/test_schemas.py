@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from roundsman.model.bulk_run import RunState
 from roundsman_console.bulk.documents import BulkState
 from roundsman_console.constraints import Instant, Keyword
-from roundsman_console.dead_letter.assess import Verdict
+from roundsman_console.dead_letter.assess import ResendVerdict
 from roundsman_console.dead_letter.documents import MessageVerdict
 from roundsman_console.order.command_documents import Outcome
 from roundsman_console.order.commands import CommandOutcome
@@ -183,7 +183,7 @@ def test_the_file_of_a_schema_has_the_name_of_its_command() -> None:
 
 @pytest.mark.parametrize(
     ("literal", "enum"),
-    [(BulkState, RunState), (Outcome, CommandOutcome), (MessageVerdict, Verdict)],
+    [(BulkState, RunState), (Outcome, CommandOutcome), (MessageVerdict, ResendVerdict)],
 )
 def test_a_document_names_the_values_of_the_inspectors_enum(
     literal: object, enum: type[StrEnum]

@@ -11,7 +11,7 @@ from roundsman.definition.workflow import Archive
 from roundsman.model.states import TaskState
 from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.checks import CHECKS
-from roundsman_console.audit.reading import Estimate, OrderReader, Scope
+from roundsman_console.audit.reading import AuditCost, OrderReader, Scope
 from roundsman_console.audit.report import AuditReport
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_testing import World
@@ -34,7 +34,7 @@ def audit(world: World, monkeypatch: pytest.MonkeyPatch) -> AuditReport:
     outputs = {f"{name}TableName": table for name, table in names.items()}
     stack = DeployedStack("world", {**outputs, "ControlTableName": TABLES.control}, {})
     stack.__dict__["dynamodb"] = world.processes.tables.client
-    return audit_stack(stack, Scope(), Estimate(0, more=False, read_units=0))
+    return audit_stack(stack, Scope(), AuditCost(0, more=False, read_units=0))
 
 
 def broken(report: AuditReport) -> list[str]:

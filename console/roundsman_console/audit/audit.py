@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from roundsman.errors import CallRefused, TryAgain
 from roundsman_console.audit.checks import judge
-from roundsman_console.audit.reading import Estimate, OrderReader, Scope, UnreadOrder
+from roundsman_console.audit.reading import AuditCost, OrderReader, Scope, UnreadOrder
 from roundsman_console.audit.report import AuditReport
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.clock import now
@@ -14,7 +14,7 @@ from roundsman_console.stack.stack import DeployedStack
 def audit_stack(
     stack: DeployedStack,
     scope: Scope,
-    estimate: Estimate,
+    estimate: AuditCost,
     *,
     keep: Callable[[StoredOrder], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from roundsman.model.instants import SECOND, second
 from roundsman_console.audit.audit import audit_orders, audit_stack
-from roundsman_console.audit.reading import MOST, Estimate, Scope, estimate
+from roundsman_console.audit.reading import MOST, AuditCost, Scope, estimate
 from roundsman_console.audit.report import AuditReport
 from roundsman_console.audit.stored_document import LineWriter, read_lines
 from roundsman_console.audit.stored_order import StoredOrder
@@ -99,7 +99,7 @@ def _of_stack(
         return audit_stack(found, scope, cost, keep=keep, progress=status.update)
 
 
-def words_of(cost: Estimate, scope: Scope) -> str:
+def words_of(cost: AuditCost, scope: Scope) -> str:
     """Return what the reading will cost, in a sentence."""
     prices = load_prices()
     usd = prices.usd("dynamodb.read", cost.read_units)

@@ -94,7 +94,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class AuditCost:
     """What a reading will cost."""
 
     orders: int
@@ -105,7 +105,7 @@ class Estimate:
     """About how many read units of DynamoDB it takes."""
 
 
-def estimate(stack: DeployedStack, scope: Scope) -> Estimate:
+def estimate(stack: DeployedStack, scope: Scope) -> AuditCost:
     """Count the orders by the index, up to `most`, and estimate what it takes to read them.
 
     The sizes of items are averages that AWS brings up to date every six hours.
@@ -123,7 +123,7 @@ def estimate(stack: DeployedStack, scope: Scope) -> Estimate:
     units = orders * (each + _units(of_history)) + ceil(orders / ENTRIES_A_UNIT)
     if scope.deep:
         units += ceil(rows.size / UNIT / 2)  # this read need not be consistent
-    return Estimate(orders, found > scope.most, units)
+    return AuditCost(orders, found > scope.most, units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from roundsman_console.stack.stack import DeployedStack
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 
-class Verdict(StrEnum):
+class ResendVerdict(StrEnum):
     """The predicted effect of a message that is sent again. Scripts read the values."""
 
     ACTS = "acts"
@@ -56,20 +56,20 @@ class Verdict(StrEnum):
 
 
 _WORDS = {
-    Verdict.ACTS: "it would take effect",
-    Verdict.PASSED_OVER: "it would be ignored",
-    Verdict.REJECTED: "it would be rejected",
-    Verdict.FAILS: "it would fail again",
+    ResendVerdict.ACTS: "it would take effect",
+    ResendVerdict.PASSED_OVER: "it would be ignored",
+    ResendVerdict.REJECTED: "it would be rejected",
+    ResendVerdict.FAILS: "it would fail again",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedMessage:
     """A message, and the predicted effect of sending it again."""
 
     what: str
     """The kind and the subject of the message: `start of ord-1`."""
-    verdict: Verdict
+    verdict: ResendVerdict
     why: str
     """The reason of the verdict, in words."""
     problems: tuple[Problem, ...] = ()
@@ -94,7 +94,7 @@ def first_problem(problems: Sequence[Problem]) -> str:
     return f"{first} (and {len(more)} more)" if more else str(first)
 
 
-def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
+def judge(stack: DeployedStack, source: Source, body: str, now: int) -> JudgedMessage:
     """Predict what the function that reads `source` would do with the message.
 
     `now` is epoch ms. If the workflows are not known (`DeployedStack.events`), an event is taken to
@@ -105,16 +105,16 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
         return _judge(stack, source.kind, body, now)
     except InvalidMessage as invalid:
         first = first_problem(invalid.problems)
-        return Judged(f"no {source.kind}", Verdict.REJECTED, first, invalid.problems)
+        return JudgedMessage(f"no {source.kind}", ResendVerdict.REJECTED, first, invalid.problems)
     except UnreadableRecord as error:
-        return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
+        return JudgedMessage(f"{source.kind} of {error.record}", ResendVerdict.FAILS, str(error))
     except InspectorError:  # the stack lacks an output
         raise
     except RoundsmanError as error:
-        return Judged(f"{source.kind}", Verdict.FAILS, str(error))
+        return JudgedMessage(f"{source.kind}", ResendVerdict.FAILS, str(error))
 
 
-def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judged:
+def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> JudgedMessage:
     match kind:
         case MessageKind.ORDER:
             return _judge_event(stack, body, now)
@@ -124,15 +124,15 @@ def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judg
             reply = read_reply(body)
             what = f"{reply.outcome} of {reply.step} of {reply.task_id}"
             task = stack.tasks.load(reply.task_id, now)
-            return Judged(what, *reply_matters(task, reply))
+            return JudgedMessage(what, *reply_matters(task, reply))
         case MessageKind.REQUEST:
             request = read_request(body)
             what = f"{request.operation} {request.step} of {request.task_id}"
             task = stack.tasks.load(request.task_id, now)
-            return Judged(what, *request_matters(task, request, now))
+            return JudgedMessage(what, *request_matters(task, request, now))
 
 
-def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
+def _judge_event(stack: DeployedStack, body: str, now: int) -> JudgedMessage:
     """Predict the effect of an event. Raises InvalidMessage if submission would reject it."""
 
     def problem_of(url: str) -> str | None:
@@ -144,7 +144,7 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
         read_object(body)
         order = order_of(body)
         why = "this command cannot find out whether it would be accepted"
-        return Judged(f"event of {order}" if order else "event", Verdict.ACTS, why)
+        return JudgedMessage(f"event of {order}" if order else "event", ResendVerdict.ACTS, why)
     event = stack.events.read(body, now, problem_of)
     if isinstance(event, ValidOrder):
         return _judge_order(stack, event)
@@ -154,48 +154,50 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
     cancels = isinstance(event, CancelAsked)
     kind = TaskEvent.CANCEL if cancels else TaskEvent.SIGNALLED
     heard = isinstance(task_transition(task.state, kind), MayBecome)
-    verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
+    verdict = ResendVerdict.ACTS if heard else ResendVerdict.PASSED_OVER
     what = "cancellation of" if cancels else "signal to"
-    return Judged(f"{what} {event.order_id}", verdict, f"the task is {task.state}")
+    return JudgedMessage(f"{what} {event.order_id}", verdict, f"the task is {task.state}")
 
 
-def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:
+def _judge_order(stack: DeployedStack, event: ValidOrder) -> JudgedMessage:
     stored = stack.tasks.order(event.order_id)
     what = f"order {event.order_id}"
     if stored is None:
-        return Judged(what, Verdict.ACTS, "it would be accepted")
+        return JudgedMessage(what, ResendVerdict.ACTS, "it would be accepted")
     if stored.content_hash != event.content_hash:
         raise InvalidMessage([TAKEN])
-    return Judged(what, Verdict.PASSED_OVER, "the same order is already stored")
+    return JudgedMessage(what, ResendVerdict.PASSED_OVER, "the same order is already stored")
 
 
-def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
+def _judge_command(stack: DeployedStack, body: str, now: int) -> JudgedMessage:
     command = read_command(body)
     task = stack.tasks.load(command.task_id, now)
     what = f"{command.kind} of {command.task_id}"
     if task is None:
-        return Judged(what, Verdict.PASSED_OVER, _GONE)
+        return JudgedMessage(what, ResendVerdict.PASSED_OVER, _GONE)
     over = task.ended and command.kind in (START, INSPECT)
-    verdict = Verdict.PASSED_OVER if over else Verdict.ACTS
-    return Judged(what, verdict, f"the task is {task.state}")
+    verdict = ResendVerdict.PASSED_OVER if over else ResendVerdict.ACTS
+    return JudgedMessage(what, verdict, f"the task is {task.state}")
 
 
 _GONE = "its task does not exist, or no longer exists"
 
 
-def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
+def reply_matters(task: Task | None, reply: Reply) -> tuple[ResendVerdict, str]:
     """Return whether a step still waits for this reply (ACTS or PASSED_OVER), and why.
 
     `task` is None if the task does not exist.
     """
     if task is None:
-        return Verdict.PASSED_OVER, _GONE
+        return ResendVerdict.PASSED_OVER, _GONE
     record = task.step(reply.step)
     if _is_late_success(task, record, reply):
-        return Verdict.ACTS, "the step has failed; it is recorded that its effect stands"
+        return ResendVerdict.ACTS, "the step has failed; it is recorded that its effect stands"
     why = _why_ignored(task, record, reply)
     return (
-        (Verdict.PASSED_OVER, why) if why else (Verdict.ACTS, f"the step is {record.process_state}")
+        (ResendVerdict.PASSED_OVER, why)
+        if why
+        else (ResendVerdict.ACTS, f"the step is {record.process_state}")
     )
 
 
@@ -222,16 +224,21 @@ def _why_ignored(task: Task, record: StepRecord, reply: Reply) -> str:
     return "its attempt has ended" if ended else ""
 
 
-def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
+def request_matters(
+    task: Task | None, request: AgentRequest, now: int
+) -> tuple[ResendVerdict, str]:
     """Return whether the agent would act on this request and its task accept the reply, and why.
 
     The verdict is ACTS or PASSED_OVER. `task` is None if it does not exist; `now` is epoch ms.
     """
     if request.complete_by <= now:
-        return Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it"
+        return ResendVerdict.PASSED_OVER, "its complete-by has passed: the agent ignores it"
     if task is None or request.step not in task.steps:
-        return Verdict.PASSED_OVER, _GONE
+        return ResendVerdict.PASSED_OVER, _GONE
     record = task.step(request.step)
     if record.locked_by != request.lock:
-        return Verdict.PASSED_OVER, f"its attempt has ended: the step is {record.process_state}"
-    return Verdict.ACTS, f"the step is {record.process_state}"
+        return (
+            ResendVerdict.PASSED_OVER,
+            f"its attempt has ended: the step is {record.process_state}",
+        )
+    return ResendVerdict.ACTS, f"the step is {record.process_state}"

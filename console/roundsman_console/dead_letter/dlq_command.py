@@ -15,7 +15,7 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack, find_stack
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.clock import now
-from roundsman_console.dead_letter.assess import Judged, judge, order_of
+from roundsman_console.dead_letter.assess import JudgedMessage, judge, order_of
 from roundsman_console.dead_letter.documents import (
     DeadLetterDetailsDocument,
     DeadLetterListDocument,
@@ -125,7 +125,7 @@ def dlq_show_command(
             say("There are more: raise --limit.")
 
 
-def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
+def _lines(dead: Dead, judged: JudgedMessage, stack: str, body: str) -> list[str]:
     before = f"Already sent back {dead.sent_back} times."
     return [
         f"{dead.message_id}  {judged.what}",

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from roundsman_console.counted import counted
-from roundsman_console.dead_letter.assess import Judged, Verdict, order_of
+from roundsman_console.dead_letter.assess import JudgedMessage, ResendVerdict, order_of
 from roundsman_console.dead_letter.edits import difference, edited_body, laid_out, masked_changes
 from roundsman_console.dead_letter.listing import (
     Dead,
@@ -208,7 +208,7 @@ class _Corrected:
     message: _Message
     body: str
     source: Source
-    judged: Judged
+    judged: JudgedMessage
     sent: bool
 
 
@@ -218,7 +218,7 @@ def _corrected_page(found: _Corrected, given: Form, session: Session, *, go: boo
     if found.sent:
         words = f"Sent to {found.source.name} ({judged.why})."
         return sent_page(page, order_of(found.body), words)
-    failing = judged.verdict in (Verdict.REJECTED, Verdict.FAILS)
+    failing = judged.verdict in (ResendVerdict.REJECTED, ResendVerdict.FAILS)
     refused = failing and given.get("anyway") != "yes"
     diff = difference(laid_out(message.masked), laid_out(masked_body(found.stack, found.body)))
     words = f"{judged.verdict.words}: {judged.why}. Nothing was sent."
@@ -359,7 +359,7 @@ def _sent_many(page: CommandPage, result: ResendResult | RedriveResult, words: s
     return replace(page, sentence=words, done=True)
 
 
-def _item(name: str, what: str | None, judged: Judged, goes: bool) -> Item:
+def _item(name: str, what: str | None, judged: JudgedMessage, goes: bool) -> Item:
     return Item(name, what or "?", judged.verdict.words, judged.why, goes)
 
 

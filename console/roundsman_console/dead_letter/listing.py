@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from roundsman.model.instants import iso
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
-from roundsman_console.dead_letter.assess import Judged, order_of
+from roundsman_console.dead_letter.assess import JudgedMessage, order_of
 from roundsman_console.dead_letter.documents import (
     DeadLetterDocument,
     DeadLetterSummaryDocument,
@@ -106,7 +106,7 @@ class Dead:
             "bytes": self.letter.size,
         }
 
-    def whole_document(self, judged: Judged, stack: str, body: str) -> DeadLetterDocument:
+    def whole_document(self, judged: JudgedMessage, stack: str, body: str) -> DeadLetterDocument:
         """Return the dead letter in full as JSON for scripts; `body` is its body as it is shown."""
         return {
             **self.document(),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from roundsman.aws.clock import now
 from roundsman_console.clock import pause
-from roundsman_console.dead_letter.assess import Judged, Verdict, judge
+from roundsman_console.dead_letter.assess import JudgedMessage, ResendVerdict, judge
 from roundsman_console.dead_letter.documents import (
     RedriveCandidateDocument,
     RedriveDocument,
@@ -49,7 +49,7 @@ class Candidate:
     """A dead letter, and the predicted effect of sending it back."""
 
     dead: Dead
-    judged: Judged
+    judged: JudgedMessage
     goes: bool
     """Whether the letter is sent: it would not fail again, or `anyway` is set."""
 
@@ -84,10 +84,10 @@ class RedriveResult(SendResult[str]):
             "queue": self.wanted.source.name,
             "dryRun": self.dry,
             "verdicts": {
-                "acts": verdicts[Verdict.ACTS],
-                "passed_over": verdicts[Verdict.PASSED_OVER],
-                "rejected": verdicts[Verdict.REJECTED],
-                "fails": verdicts[Verdict.FAILS],
+                "acts": verdicts[ResendVerdict.ACTS],
+                "passed_over": verdicts[ResendVerdict.PASSED_OVER],
+                "rejected": verdicts[ResendVerdict.REJECTED],
+                "fails": verdicts[ResendVerdict.FAILS],
             },
             "cameBack": sum(one.dead.sent_back > 0 for one in self.candidates),
             "sent": len(self.sent),
@@ -148,6 +148,6 @@ def _candidates(
     candidates = []
     for dead in found:
         judged = judge(stack, wanted.source, dead.letter.body, now())
-        goes = wanted.anyway or judged.verdict is not Verdict.FAILS
+        goes = wanted.anyway or judged.verdict is not ResendVerdict.FAILS
         candidates.append(Candidate(dead, judged, goes))
     return candidates, wanted.only is None and len(letters) > most

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from roundsman.aws.clock import now
-from roundsman_console.dead_letter.assess import Judged, Verdict, judge, order_of
+from roundsman_console.dead_letter.assess import JudgedMessage, ResendVerdict, judge, order_of
 from roundsman_console.dead_letter.correct import corrected
 from roundsman_console.dead_letter.documents import ResendDocument, ResentDocument
 from roundsman_console.dead_letter.listing import Dead
@@ -34,7 +34,7 @@ class Resent:
     """The queue that the message came from."""
     body: str = field(repr=False)
     """The body after the corrections."""
-    judged: Judged
+    judged: JudgedMessage
     new_id: str | None
     """The message id of the sent message; None if it was not sent."""
 
@@ -94,14 +94,14 @@ def resend(
         removes=removes or (),
         events=stack.events if source.kind is MessageKind.ORDER else None,
     )
-    refused = () if anyway else (Verdict.REJECTED,)
+    refused = () if anyway else (ResendVerdict.REJECTED,)
     judged, new_id = _send(stack, look, source, [rejection.letter], body, refused, dry_run=dry_run)
     return Resent(rejection, source, body, judged, new_id)
 
 
 def send_corrected(
     stack: DeployedStack, look: QueuePeek, dead: Dead, body: str, *, anyway: bool, dry_run: bool
-) -> tuple[Judged, str | None]:
+) -> tuple[JudgedMessage, str | None]:
     """Send a dead order event, which `look` holds, with another body; then delete the dead letter.
 
     Returns how the body is assessed, and the id of the sent message: None if it was not sent,
@@ -115,7 +115,7 @@ def send_corrected(
             f"{dead.message_id} is a {dead.source.kind}, and only an order event can be "
             "corrected. Send it back as it is."
         )
-    refused = () if anyway else (Verdict.REJECTED, Verdict.FAILS)
+    refused = () if anyway else (ResendVerdict.REJECTED, ResendVerdict.FAILS)
     return _send(stack, look, dead.source, dead.letters, body, refused, dry_run=dry_run)
 
 
@@ -125,10 +125,10 @@ def _send(
     source: Source,
     letters: Sequence[Letter],
     body: str,
-    refused: Collection[Verdict],
+    refused: Collection[ResendVerdict],
     *,
     dry_run: bool,
-) -> tuple[Judged, str | None]:
+) -> tuple[JudgedMessage, str | None]:
     """Send a message with this body and then delete the letters, unless its verdict is refused."""
     judged = judge(stack, source, body, now())
     if dry_run or judged.verdict in refused:
@@ -154,7 +154,7 @@ class Assessed:
     """A rejected message, and the predicted effect of sending it again without corrections."""
 
     rejection: Rejection
-    judged: Judged
+    judged: JudgedMessage
     goes: bool
     """Whether it is sent: it is known that it would be accepted."""
 
@@ -231,7 +231,7 @@ def _assess(stack: DeployedStack, one: Rejection) -> Assessed:
     source = _source_of(stack, one)
     if source is None:
         why = "it came from no queue of the stack"
-        return Assessed(one, Judged("", Verdict.REJECTED, why), goes=False)
+        return Assessed(one, JudgedMessage("", ResendVerdict.REJECTED, why), goes=False)
     judged = judge(stack, source, one.body, now())
-    goes = judged.verdict is not Verdict.REJECTED and _is_readable(stack, source)
+    goes = judged.verdict is not ResendVerdict.REJECTED and _is_readable(stack, source)
     return Assessed(one, judged, goes)

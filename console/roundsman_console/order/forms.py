@@ -12,7 +12,7 @@ from roundsman.model.events import CommandSource
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.clock import now
-from roundsman_console.dead_letter.assess import Verdict, judge, order_of
+from roundsman_console.dead_letter.assess import ResendVerdict, judge, order_of
 from roundsman_console.dead_letter.edits import edited_body, laid_out
 from roundsman_console.dead_letter.queues import find_source
 from roundsman_console.errors import InvalidArgument, WrongFields
@@ -284,7 +284,7 @@ def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
 def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     stack, page, body = inspector.stack, _show_submit(inspector, given), given.get("body", "")
     judged = judge(stack, find_source(stack, "SubmissionQueue"), body, now())
-    if judged.verdict in (Verdict.REJECTED, Verdict.FAILS):
+    if judged.verdict in (ResendVerdict.REJECTED, ResendVerdict.FAILS):
         problems = [str(problem) for problem in judged.problems]
         words = f"Nothing was sent: {judged.verdict.words}."
         return replace(page, sentence=words, refused=True, problems=problems or [judged.why])

@@ -35,7 +35,7 @@ SEVERITY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class FaultUpdate:
     """What follows from a look."""
 
     faults: Mapping[str, StackFault]
@@ -50,7 +50,7 @@ def judge(
     looked_at: Collection[str],
     patience: Mapping[FaultKind, int],
     now: int,
-) -> Judged:
+) -> FaultUpdate:
     """Compare what is stored with what was seen.
 
     `looked_at` has the keys of the stored faults that this look could have seen; the others stay as
@@ -79,7 +79,7 @@ def judge(
         elif now - fault.clear_since >= CLEAR_FOR and fault.alerting_until <= now:
             after[key] = replace(fault, alerting_until=now + SENDING_LEASE)
             news.append((key, AlertKind.CLEAR))
-    return Judged(after, tuple(news))
+    return FaultUpdate(after, tuple(news))
 
 
 def sent(

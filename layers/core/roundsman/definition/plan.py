@@ -105,7 +105,8 @@ class CompensationPlan:
     retry: RetryPlan
     fences_late_performs: bool
     key_lifetime: int | None = None
-    """Until when the effect can be undone, counted from the first request; None for ever."""
+    """For how long the service finds the effect by its key, counted from the first request; None
+    for ever."""
 
 
 @dataclass(frozen=True, slots=True)

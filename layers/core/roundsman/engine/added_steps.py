@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from roundsman.definition.added_steps import with_added
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.history import few_words
 from roundsman.model.json import levels, size_in_bytes
 from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
 from roundsman.model.task import AddedStep, StepToAdd, step_of
@@ -21,9 +22,6 @@ DEEPEST_STEP_INPUT = 20
 
 WRONG_THEN = "WrongThen"
 """The error type of an attempt whose reply adds steps that cannot be added."""
-
-MOST_NAMED = 10
-"""How many steps a sentence names."""
 
 
 def why_not_added(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> str | None:
@@ -44,9 +42,7 @@ def add_steps(context: DecisionContext, adder: str, then: Iterable[StepToAdd]) -
     steps = {name: AddedStep(adder, one.after, one.digest) for name, one in new.items()}
     decision.task = replace(decision.task, added={**added, **steps})
     decision.inputs.update({name: one.input for name, one in new.items()})
-    named = ", ".join([*new][:MOST_NAMED])
-    more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
-    decision.record("added", adder, None, f"{adder}: adds {named}{more}")
+    decision.record("added", adder, None, f"{adder}: adds {few_words([*new])}")
 
 
 def forget_added_steps(context: DecisionContext) -> None:

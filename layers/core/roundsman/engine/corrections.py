@@ -14,6 +14,7 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.fan_out import count_items
+from roundsman.engine.history import few_words
 from roundsman.errors import Refused
 from roundsman.model.checks import ENGINE_FIELDS
 from roundsman.model.corrections import (
@@ -37,8 +38,6 @@ from roundsman.model.task import StepRecord
 CORRECTIONS_LIMIT = 32 * 1024
 """The maximum size of all corrections of a task, in bytes of JSON. They are in the task's record,
 and a DynamoDB item holds 400 KB."""
-
-MOST_NAMED = 10  # paths in a sentence
 
 
 def correct(context: DecisionContext, event: Resubmit) -> str:
@@ -71,9 +70,7 @@ def correct(context: DecisionContext, event: Resubmit) -> str:
 
 def _named(changes: Correction) -> str:
     """The paths of the changes, without their values: `lines[0].sku, total and 3 more`."""
-    paths = [path_text(change.path) for change in changes]
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return f"{', '.join(paths[:MOST_NAMED])}{more}"
+    return few_words([path_text(change.path) for change in changes])
 
 
 def affects(step: StepPlan, changes: Correction) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a task's history: their keys, and how many one decision may have."""
+"""The rows of a task's history: their keys and words, and how many one decision may have."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +21,9 @@ ROWS_A_DECISION = 98
 """The maximum number of rows that one write stores. A DynamoDB transaction holds 100 writes: one of
 them is the task's record, and another one may be the expiry of its order."""
 
+MOST_NAMED = 10
+"""How many names a sentence has."""
+
 ROWS_A_VERSION = 1_000
 """How many range keys of the history are reserved for the rows of one version."""
 
@@ -41,6 +44,12 @@ def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[Hi
 def keeps_reason(kind: str) -> bool:
     """Whether a row of this kind keeps its reason when its order is erased."""
     return kind == ERASE
+
+
+def few_words(names: Sequence[str]) -> str:
+    """The names for a sentence: `ship, bill and 3 more`."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def polled_words(record: StepRecord, now: int, polls: int | None = None) -> str:

@@ -5,7 +5,6 @@ sentence for the operator. A command overrides the plan: an operator's ending re
 failure, and a resolved step has the outcome that the operator states.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
@@ -15,6 +14,7 @@ from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
+from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
     SHOWN,
@@ -62,9 +62,6 @@ KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
 for 14 days at most."""
 
-MOST_NAMED = 10
-"""How many steps a sentence names."""
-
 NEW_KEY_FOLLOWS = "after its undo, the step begins under a new key"
 
 
@@ -88,7 +85,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoPart():
             _check_can_be_taken_back(context, asked)
             _end(context, _part_undone(context, event))
-            more = f"; steps: {_few(event.steps)}"
+            more = f"; steps: {few_words(event.steps)}"
         case Cancel():
             _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
@@ -170,8 +167,8 @@ def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
             )
     if depends := depend_on(plan, decision.steps, named):
         raise Refused(
-            f"{_few(depends)} took effect after a step that is named, and may depend on it: name "
-            f"{'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
+            f"{few_words(depends)} took effect after a step that is named, and may depend on it: "
+            f"name {'it' if len(depends) == 1 else 'them'} as well, or undo the whole task"
         )
     why = f"undo of {', '.join(named)} requested by {event.asked.words}"
     # A step without compensation stands, and may be named again with a later part.
@@ -187,12 +184,6 @@ def _check_stands(context: DecisionContext, name: str) -> None:
         raise Refused(f"{name} is {state}: there is nothing to undo")
     if step.sleeps:
         raise Refused(f"{name} is a sleep: there is nothing to undo")
-
-
-def _few(names: Sequence[str]) -> str:
-    """The names for a sentence: `ship, bill and 3 more`."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _check_is_not_undone(context: DecisionContext, event: Cancel) -> None:
