@@ -19,14 +19,11 @@ from roundsman.engine.machine import decide
 from roundsman.model.events import Action, Inspect, InspectAt, Start
 from roundsman.model.task import Task
 from tests.support.machine_world import T0, World, plan, step
-from tools.replay import check as checking
 from tools.replay.__main__ import main, report
-from tools.replay.cases import Document, records_of, with_records
-from tools.replay.check import Findings, check_part, differences
-from tools.replay.folder import CASES, read_cases, task_of
-from tools.replay.leftovers import LEFTOVERS, situation
+from tools.replay.check import Findings, check_part
+from tools.replay.folder import CASES, read_cases
 from tools.replay.record import Recorder, decide_again
-from tools.replay.sample import SAMPLE, traits, write_sample
+from tools.replay.sample import SAMPLE, write_sample
 
 IF_MEANT = (
     "The engine decides differently. If that is meant: python -m tools.replay decide "
@@ -42,9 +39,8 @@ def in_words(found: Findings) -> str:
     return "\n".join([*map(str, found.examples.values()), IF_MEANT])
 
 
-@pytest.mark.parametrize("projected", [False, True], ids=["as recorded", "without leftovers"])
-def test_the_engine_decides_the_sample_as_it_was_recorded(*, projected: bool) -> None:
-    found = check_part(SAMPLE, projected=projected)
+def test_the_engine_decides_the_sample_as_it_was_recorded() -> None:
+    found = check_part(SAMPLE)
     assert found.cases > 300
     assert not found.counts, in_words(found)
 
@@ -109,61 +105,16 @@ def test_a_change_is_reported_with_what_differs_and_on_which_event(
     change: Callable[[Patch], None], kind: str, monkeypatch: Patch
 ) -> None:
     change(monkeypatch)
-    found = check_part(SAMPLE, projected=False)
+    found = check_part(SAMPLE)
     assert kind in found.counts
     assert found.examples[kind].test.startswith("tests/")
-
-
-def test_a_leftover_that_the_engine_reads_is_reported(monkeypatch: Patch) -> None:
-    wrong = {**LEFTOVERS, "Pending: ready": frozenset({"FailureCount"})}
-    monkeypatch.setattr("tools.replay.leftovers.LEFTOVERS", wrong)
-    assert not check_part(SAMPLE, projected=False).counts
-    found = check_part(SAMPLE, projected=True)
-    assert found.dropped["Pending: ready", "FailureCount"]
-    assert "LockedBy of a step that is Processing: at agent, on Start" in found.counts
-
-
-def without(decided: Document, state: str, attribute: str) -> Document:
-    """The decision without an attribute of the steps in a state."""
-    task = task_of(decided)
-    records = {
-        name: {one: record[one] for one in record if (situation(record), one) != (state, attribute)}
-        for name, record in records_of(task).items()
-    }
-    return {**decided, "task": with_records(task, records)}
-
-
-@pytest.mark.parametrize(("attribute", "differs"), [("LockedBy", False), ("CompleteBy", True)])
-def test_a_leftover_that_is_no_longer_stored_is_no_difference(
-    attribute: str, *, differs: bool
-) -> None:
-    case = next(one for one in read_cases(SAMPLE) if ("moved", AT_AGENT, DONE) in set(traits(one)))
-    found = differences(case, without(case["decided"], DONE, attribute))
-    assert [one.kind for one in found] == differs * [
-        f"{attribute} of a step that is {DONE}, on Replied: succeeded"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "code"), [("due, on .*", 0), ("due, on Start: .*", 1), ("# due, on .*", 1)]
-)
-def test_a_difference_that_is_listed_as_meant_is_no_failure(
-    line: str, code: int, monkeypatch: Patch, tmp_path: Path
-) -> None:
-    listed = tmp_path / "accepted.txt"
-    listed.write_text(f"# The supervisor looks later (a reason is no expression\n{line}\n")
-    monkeypatch.setattr(checking, "ACCEPTED", listed)
-    a_due_entry(monkeypatch)
-    found = check_part(SAMPLE, projected=False)
-    assert report(found) == code
-    assert bool(found.accepted) is not line.startswith("#")
 
 
 def test_the_report_has_an_example_of_each_kind_of_difference(
     monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a_reason(monkeypatch)
-    assert report(check_part(SAMPLE, projected=False)) == 1
+    assert report(check_part(SAMPLE)) == 1
     lines = capsys.readouterr().out.splitlines()
     at = next(
         number for number, line in enumerate(lines) if "  reason, on Start, as in tests/" in line
@@ -181,9 +132,9 @@ def test_cases_that_are_decided_again_have_what_the_engine_decides_now(
     assert (folder / CASES).read_text() == (SAMPLE / CASES).read_text()
     a_due_entry(monkeypatch)
     decide_again(folder)
-    assert not check_part(folder, projected=False).counts
+    assert not check_part(folder).counts
     monkeypatch.undo()
-    assert check_part(folder, projected=False).counts["due, on Start"]
+    assert check_part(folder).counts["due, on Start"]
 
 
 # --- recording ------------------------------------------------------------------------------------
@@ -240,7 +191,7 @@ def test_what_tests_ask_is_recorded_and_checked(tmp_path: Path) -> None:
     assert f"questions, {count} cases, 0 do not read back equal" in recorded
     assert f"{count} cases, 0 differences of 0 kinds" in run("check", str(tmp_path))
     assert write_sample(tmp_path, tmp_path / "sample") <= count
-    assert not check_part(tmp_path / "sample", projected=True).counts
+    assert not check_part(tmp_path / "sample").counts
 
 
 def test_nothing_is_recorded_into_the_repository(

@@ -1,15 +1,14 @@
 """Records what the engine decides in the tests, and checks that it still decides the same.
 
     python -m tools.replay record FOLDER [TEST ...]    # outside of the repository; by default, all
-    python -m tools.replay check FOLDER [--projected]
+    python -m tools.replay check FOLDER
     python -m tools.replay decide FOLDER               # writes what the engine decides now
     python -m tools.replay sample FOLDER               # chooses the sample of tests/replay anew
 
 `record` runs tests and writes every question that they ask the engine, once, with its decision.
 `check` asks today's engine each of them. What it decides must be the same to the byte: the actions,
-the requests, the reason, the history, what is owed, the state, the due entry and the record, but
-for leftovers (tools/replay/leftovers.py). With --projected the engine is asked without leftovers,
-and each is listed. The exit code is 1 if a difference is found that accepted.txt does not list.
+the requests, the reason, the history, what is owed, the state, the due entry and the record. The
+exit code is 1 if a difference is found.
 """
 
 import argparse
@@ -32,8 +31,6 @@ from there on."""
 
 def report(found: Findings) -> int:
     """Print what was found, and return the exit code."""
-    for (situation, attribute), count in sorted(found.dropped.items()):
-        print(f"{count:9}  {attribute} of a step that is {situation} was dropped")
     for kind, count in found.counts.most_common():
         one = found.examples[kind]
         print(f"{count:9}  {kind}, as in {one.test}")
@@ -42,10 +39,7 @@ def report(found: Findings) -> int:
         at = max(0, sum(1 for _ in same) - SHOWN)
         for name, text in (("was", before), ("is", now)):
             print(f"{name:>14}  {'...' if at else ''}{text[at : at + 3 * SHOWN]}")
-    print(
-        f"{found.cases} cases, {found.counts.total()} differences of {len(found.counts)} kinds, "
-        f"{found.accepted} others are accepted"
-    )
+    print(f"{found.cases} cases, {found.counts.total()} differences of {len(found.counts)} kinds")
     return 1 if found.counts or not found.cases else 0
 
 
@@ -55,7 +49,6 @@ def main() -> int:
     parser.add_argument("command", choices=("record", "check", "decide", "sample"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("tests", nargs="*", help="of `record`")
-    parser.add_argument("--projected", action="store_true", help="of `check`")
     parser.add_argument("--processes", type=int, default=2, help="of `check`; by default 2")
     given = parser.parse_args()
     if given.command == "record":
@@ -71,7 +64,7 @@ def main() -> int:
         recording.decide_again(given.folder)
         return 0
     begun = time.monotonic()
-    found = check(given.folder, projected=given.projected, processes=given.processes)
+    found = check(given.folder, processes=given.processes)
     code = report(found)
     print(f"{time.monotonic() - begun:.0f} s")
     return code

@@ -201,3 +201,17 @@ def _read(value: Json) -> object:
     if TYPE not in value:
         return found
     return TYPES[value[TYPE]](**found)
+
+
+def situation(record: Document) -> str:
+    """Return the situation of a step: `Pending: parked`, or the state alone if it has ended."""
+    state = cast("dict[str, str]", record["ProcessState"])["S"]
+    if state == "Processing":
+        return f"{state}: {'awaits callback' if 'Waiting' in record else 'at agent'}"
+    if state not in ("Pending", "Undoing"):
+        return state
+    if state == "Undoing" and "LockedBy" in record:
+        return f"{state}: at agent"
+    if "NotBefore" in record:
+        return f"{state}: {'parked' if 'HeldSince' in record else 'waits until'}"
+    return f"{state}: {'ready' if 'CompleteBy' in record else 'not begun'}"

@@ -41,6 +41,7 @@ from tools.replay.cases import (
     question_json,
     read_question,
     records_of,
+    situation,
 )
 from tools.replay.folder import (
     CASES,
@@ -53,7 +54,6 @@ from tools.replay.folder import (
     read_plans,
     task_of,
 )
-from tools.replay.leftovers import situation
 
 P = ParamSpec("P")
 TESTS = (

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from tools.replay.cases import TYPE, event_name, records_of
+from tools.replay.cases import TYPE, event_name, records_of, situation
 from tools.replay.folder import CASES, PLANS, Case, case_line, read_cases, read_plans, task_of
-from tools.replay.leftovers import situation
 
 SAMPLE = Path(__file__).resolve().parents[2] / "tests/replay/sample"
 Trait: TypeAlias = tuple[str, str, str]
