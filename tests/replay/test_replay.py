@@ -29,7 +29,6 @@ IF_MEANT = (
     "The engine decides differently. If that is meant: python -m tools.replay decide "
     "tests/replay/sample, and read the difference in git."
 )
-AT_AGENT, DONE = "Processing: at agent", "Processed"
 Patch = pytest.MonkeyPatch
 PROJECT = Path(__file__).parents[2]
 
