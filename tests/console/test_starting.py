@@ -34,7 +34,7 @@ NEVER = {
     "roundsman.alerts",
     "roundsman_console.bulk.start",
     "roundsman_console.doctor",
-    "roundsman_console.order.commands",
+    "roundsman_console.command.commands",
     "roundsman_console.preflight.preflight",
     "roundsman_console.orders.selection",
     "roundsman.submission",

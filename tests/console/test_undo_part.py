@@ -2,9 +2,9 @@
 
 import pytest
 
+from roundsman_console.command.verbs import UndoVerb
 from roundsman_console.errors import InvalidArgument
 from roundsman_console.inspector.inspector import Inspector
-from roundsman_console.order.verbs import UndoVerb
 from roundsman_console.stack.stack import find_stack
 from tests.console.operators import Operator, document
 from tests.moto.orders import order

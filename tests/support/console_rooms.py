@@ -15,7 +15,7 @@ def kind_of(module: str) -> int:
     """The kind of a module, by its name."""
     _, *folders, name = module.split(".")
     if folders == ["cli"] or name in {"main", "command", "commands", "filter_options"}:
-        return LIBRARY if module == "roundsman_console.order.commands" else TERMINAL
+        return LIBRARY if module == "roundsman_console.command.commands" else TERMINAL
     if name.endswith(("_command", "verb_commands")):
         return TERMINAL
     if folders[:1] == ["web"] or name in {"forms", "page"}:

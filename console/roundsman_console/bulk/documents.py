@@ -3,6 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.model.events import CommandKind
+from roundsman_console.command.documents import InputChangeDocument, PlanMoveDocument
 from roundsman_console.constraints import (
     Count,
     Duration,
@@ -11,7 +12,6 @@ from roundsman_console.constraints import (
     RunId,
     Samples,
 )
-from roundsman_console.order.command_documents import InputChangeDocument, PlanMoveDocument
 
 BulkState: TypeAlias = Literal["running", "paused", "stopped", "finished"]
 """The state of a bulk run. A run that is paused or stopped can be resumed."""

@@ -22,6 +22,15 @@ from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.bulk.completed import expired_key, has_time_span, selects_completed
+from roundsman_console.command.corrections import InputChange, check_correction, corrects
+from roundsman_console.command.newest_plan import (
+    PlanMove,
+    invalid_inputs,
+    named_plan,
+    newest_plan,
+    plan_move,
+    under_newest_plan,
+)
 from roundsman_console.errors import (
     AgentOnHold,
     InspectorError,
@@ -30,16 +39,7 @@ from roundsman_console.errors import (
     RetentionOver,
     UnboundedSelection,
 )
-from roundsman_console.order.corrections import InputChange, check_correction, corrects
 from roundsman_console.order.lookup import find_task, plan_of
-from roundsman_console.order.newest_plan import (
-    PlanMove,
-    invalid_inputs,
-    named_plan,
-    newest_plan,
-    plan_move,
-    under_newest_plan,
-)
 from roundsman_console.orders.listing import find
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack

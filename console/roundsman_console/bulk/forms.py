@@ -37,14 +37,14 @@ from roundsman_console.bulk.text import order_of_going, search_words
 from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.clock import now
+from roundsman_console.command.changes_text import plan_lines
+from roundsman_console.command.corrections import corrects, known_workflows
+from roundsman_console.command.forms import in_states
+from roundsman_console.command.verbs import OF_ONE_OR_MANY, OrderVerb
 from roundsman_console.counted import counted
 from roundsman_console.errors import AgentOnHold, UnboundedSelection, WrongFields
 from roundsman_console.group.reading import states_of_group
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.changes_text import plan_lines
-from roundsman_console.order.corrections import corrects, known_workflows
-from roundsman_console.order.forms import in_states
-from roundsman_console.order.verbs import OF_ONE_OR_MANY, OrderVerb
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import (
     asked_of_command,

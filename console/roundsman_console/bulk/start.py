@@ -24,9 +24,9 @@ from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.wire.limits import wire_text
 from roundsman_console.bulk.dry_run import Progress, must_pin, planned_orders
 from roundsman_console.clock import pause
+from roundsman_console.command.commands import check_sender
 from roundsman_console.constraints import RUN_ID
 from roundsman_console.errors import InspectorError, NotFound
-from roundsman_console.order.commands import check_sender
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 

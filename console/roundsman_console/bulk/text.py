@@ -19,9 +19,9 @@ from roundsman.model.instants import second
 from roundsman_console.bulk.dry_run import Tried
 from roundsman_console.bulk.view import resume_command
 from roundsman_console.cells import plain
+from roundsman_console.command.changes_text import input_lines, plan_lines
 from roundsman_console.counted import counted
 from roundsman_console.hints import hint, option_words
-from roundsman_console.order.changes_text import input_lines, plan_lines
 from roundsman_console.terminal import results, say
 
 _WORDS = {

@@ -21,8 +21,8 @@ from roundsman_console.bulk.documents import (
     ReasonDocument,
 )
 from roundsman_console.bulk.dry_run import Tried
-from roundsman_console.order.corrections import change_documents
-from roundsman_console.order.newest_plan import plan_document
+from roundsman_console.command.corrections import change_documents
+from roundsman_console.command.newest_plan import plan_document
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:

@@ -15,9 +15,9 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import Task, idempotency_key
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_console.callback.verbs import AnswerVerb
+from roundsman_console.command.commands import CommandOutcome, SentResult, send_and_look
+from roundsman_console.command.documents import AnswerDocument
 from roundsman_console.errors import InspectorError, InvalidArgument
-from roundsman_console.order.command_documents import AnswerDocument
-from roundsman_console.order.commands import CommandOutcome, SentResult, send_and_look
 from roundsman_console.order.lookup import find_task
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack

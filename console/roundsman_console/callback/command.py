@@ -11,8 +11,8 @@ from roundsman_console.cli.options import AsJson, NoWait, Wait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
+from roundsman_console.command.commands import CommandOutcome
 from roundsman_console.errors import Interrupted
-from roundsman_console.order.commands import CommandOutcome
 from roundsman_console.verbs.commands import command_of
 from roundsman_console.verbs.limits import WAIT
 

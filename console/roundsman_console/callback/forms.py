@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from roundsman_console.callback.answers import send_answer
 from roundsman_console.callback.verbs import AnswerVerb
+from roundsman_console.command.commands import CommandOutcome
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.commands import CommandOutcome
 from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import CommandPage, FormCommand, agreed, asking, page_of

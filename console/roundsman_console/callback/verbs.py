@@ -5,8 +5,8 @@ from typing import Annotated
 
 from roundsman.errors import PermanentError
 from roundsman.model.json import Json
+from roundsman_console.command.documents import AnswerDocument
 from roundsman_console.errors import WrongFields
-from roundsman_console.order.command_documents import AnswerDocument
 from roundsman_console.verbs.reading import read_failure, read_json, read_result
 from roundsman_console.verbs.verb import Argument, Verb
 

@@ -36,20 +36,20 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.clock import now
-from roundsman_console.counted import counted
-from roundsman_console.errors import Interrupted, UnboundedSelection
-from roundsman_console.hints import hint, hinted_json, option_words
-from roundsman_console.order.changes_text import input_lines, plan_lines
-from roundsman_console.order.commands import (
+from roundsman_console.command.changes_text import input_lines, plan_lines
+from roundsman_console.command.commands import (
     CommandOutcome,
     CommandResult,
     SentResult,
     send_command,
 )
-from roundsman_console.order.corrections import corrects, known_workflows
+from roundsman_console.command.corrections import corrects, known_workflows
+from roundsman_console.command.verbs import OrderVerb, ResubmitVerb
+from roundsman_console.counted import counted
+from roundsman_console.errors import Interrupted, UnboundedSelection
+from roundsman_console.hints import hint, hinted_json, option_words
 from roundsman_console.order.masks import MASK, MaskedPaths
 from roundsman_console.order.step_text import span
-from roundsman_console.order.verbs import OrderVerb, ResubmitVerb
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.terminal import say

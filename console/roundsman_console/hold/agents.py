@@ -13,6 +13,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
 from roundsman_console.agent.reading import AgentNow, find_agent
+from roundsman_console.command.commands import check_sender
 from roundsman_console.errors import InspectorError, InvalidArgument
 from roundsman_console.hold.alerts import alert_held, alert_released
 from roundsman_console.hold.documents import (
@@ -22,7 +23,6 @@ from roundsman_console.hold.documents import (
 )
 from roundsman_console.hold.view import circuit_sentence, hold_document
 from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, waits_for
-from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.limits import LONGEST_HOLD, SHORTEST_HOLD
 

@@ -15,6 +15,7 @@ from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR, Hold, on
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
+from roundsman_console.command.commands import check_sender
 from roundsman_console.errors import InspectorError, InvalidArgument
 from roundsman_console.hold.agents import check_hold
 from roundsman_console.hold.alerts import alert_held, alert_orders_released
@@ -25,7 +26,6 @@ from roundsman_console.hold.documents import (
 )
 from roundsman_console.hold.view import order_hold_document, workflow_of
 from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, goes_on, open_tasks
-from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.reading import read_workflow
 

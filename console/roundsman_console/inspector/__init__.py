@@ -13,6 +13,8 @@ from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.agent.reading import AgentNow
+from roundsman_console.command.commands import CommandOutcome, CommandResult
+from roundsman_console.command.corrections import InputChange, InputCorrection
 from roundsman_console.errors import (
     InspectorError,
     Interrupted,
@@ -23,8 +25,6 @@ from roundsman_console.errors import (
 )
 from roundsman_console.group.reading import GroupNow
 from roundsman_console.inspector.inspector import Inspector
-from roundsman_console.order.commands import CommandOutcome, CommandResult
-from roundsman_console.order.corrections import InputChange, InputCorrection
 from roundsman_console.order.timeline import Happening
 from roundsman_console.order.why import Diagnosis
 from roundsman_console.orders.listing import Page

@@ -17,6 +17,19 @@ from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.reading import MOST, Scope, estimate
 from roundsman_console.audit.report import AuditReport
 from roundsman_console.clock import now
+from roundsman_console.command.commands import CommandResult, send_command
+from roundsman_console.command.corrections import InputCorrection
+from roundsman_console.command.erasure import erase_order
+from roundsman_console.command.verbs import (
+    CancelVerb,
+    ExtendVerb,
+    MoveVerb,
+    OrderVerb,
+    ResolveVerb,
+    ResubmitVerb,
+    RunVerb,
+    UndoVerb,
+)
 from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
 from roundsman_console.doctor.report import Report
@@ -34,21 +47,8 @@ from roundsman_console.hold.orders import (
     hold_orders,
     release_orders,
 )
-from roundsman_console.order.commands import CommandResult, send_command
-from roundsman_console.order.corrections import InputCorrection
-from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.lookup import find_shown, shown_tasks
 from roundsman_console.order.timeline import Happening, happenings
-from roundsman_console.order.verbs import (
-    CancelVerb,
-    ExtendVerb,
-    MoveVerb,
-    OrderVerb,
-    ResolveVerb,
-    ResubmitVerb,
-    RunVerb,
-    UndoVerb,
-)
 from roundsman_console.order.why import Diagnosis
 from roundsman_console.order.why_facts import why
 from roundsman_console.orders.listing import WITHIN, Page, find

@@ -1,1 +1,1 @@
-"""One order: its task, its timeline, what it waits for, and the commands on it."""
+"""One order: its task, its timeline, and what it waits for."""

@@ -12,9 +12,9 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.clock import now
+from roundsman_console.command.forms import links_of
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.failure import OrderFailure, failed_attempts, failures, rows_by_step
-from roundsman_console.order.forms import links_of
 from roundsman_console.order.history import entries
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.record import shown_input

@@ -35,6 +35,7 @@ from roundsman.wire.limits import wire_text
 from roundsman_console.bulk.restored import RestoredRun, pause_restored, restored_runs
 from roundsman_console.bulk.view import run_summary
 from roundsman_console.clock import now, pause
+from roundsman_console.command.commands import check_sender
 from roundsman_console.errors import (
     InspectorError,
     Interrupted,
@@ -42,7 +43,6 @@ from roundsman_console.errors import (
     aws_sentence,
 )
 from roundsman_console.hold.view import hold_document
-from roundsman_console.order.commands import check_sender
 from roundsman_console.orders.task_records import END_OF_TIME
 from roundsman_console.reconcile.documents import (
     ReconcileDocument,

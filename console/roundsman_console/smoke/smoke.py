@@ -20,11 +20,11 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.clock import moment, now, wait_for
+from roundsman_console.command.commands import CommandOutcome, send_command
+from roundsman_console.command.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.dead_letter.assess import order_of
 from roundsman_console.dead_letter.rejections import look_at_rejected, read_rejection
 from roundsman_console.errors import Interrupted, NotFound
-from roundsman_console.order.commands import CommandOutcome, send_command
-from roundsman_console.order.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.order.view import may_stand
 from roundsman_console.order.why import Diagnosis
 from roundsman_console.order.why_facts import why, why_document

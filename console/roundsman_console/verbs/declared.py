@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from roundsman_console.bulk.verbs import OF_RUNS
 from roundsman_console.callback.verbs import AnswerVerb
+from roundsman_console.command.verbs import OF_ORDERS
 from roundsman_console.dead_letter.verbs import (
     DropDeadLetterVerb,
     DropRejectedVerb,
     RedriveVerb,
 )
 from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
-from roundsman_console.order.verbs import OF_ORDERS
 from roundsman_console.reconcile.verbs import ReconcileVerb
 from roundsman_console.verbs.verb import Verb
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.command.corrections import InputChange
 from roundsman_console.constraints import GROUP_ID
 from roundsman_console.dead_letter.edits import DiffLine
 from roundsman_console.errors import WrongFields
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.corrections import InputChange
 from roundsman_console.verbs.actor import read_reason
 from roundsman_console.verbs.verb import FieldKind, Form, Verb
 from roundsman_console.web.session import GO, Session

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from roundsman_console.bulk.forms import LIMITS, ORDERS, commands_on_many
 from roundsman_console.callback.forms import ANSWER
+from roundsman_console.command.forms import commands_on_orders
 from roundsman_console.dead_letter.forms import BODY, commands_on_messages
 from roundsman_console.errors import NotFound, WrongFields, sentence_of
 from roundsman_console.hold.forms import commands_on_holds
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.forms import commands_on_orders
 from roundsman_console.reconcile.forms import RECONCILE
 from roundsman_console.smoke.forms import SMOKE
 from roundsman_console.stack.forms import ROLLBACK

@@ -7,15 +7,15 @@ import pytest
 from roundsman.model.corrections import Change
 from roundsman_console.bulk.verbs import PauseVerb, ResumeVerb
 from roundsman_console.callback.verbs import AnswerVerb, GivenResult
-from roundsman_console.dead_letter.verbs import RedriveVerb
-from roundsman_console.errors import InvalidArgument
-from roundsman_console.hold.verbs import HoldVerb
-from roundsman_console.order.verbs import (
+from roundsman_console.command.verbs import (
     CancelVerb,
     ExtendVerb,
     ResolveVerb,
     ResubmitVerb,
 )
+from roundsman_console.dead_letter.verbs import RedriveVerb
+from roundsman_console.errors import InvalidArgument
+from roundsman_console.hold.verbs import HoldVerb
 from roundsman_console.reconcile.verbs import ReconcileVerb
 from roundsman_console.verbs.declared import VERBS
 from roundsman_console.verbs.verb import FieldKind, Form, Verb

@@ -14,8 +14,7 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import CommandSource
 from roundsman.model.task import ERASED, TASK_ID
 from roundsman_console.clock import moment, wait_for
-from roundsman_console.errors import Interrupted, NotFound, Unconfirmed
-from roundsman_console.order.commands import (
+from roundsman_console.command.commands import (
     CommandOutcome,
     CommandResult,
     check_sender,
@@ -23,8 +22,9 @@ from roundsman_console.order.commands import (
     send_and_wait,
     send_command,
 )
+from roundsman_console.command.verbs import EraseVerb
+from roundsman_console.errors import Interrupted, NotFound, Unconfirmed
 from roundsman_console.order.lookup import find_task
-from roundsman_console.order.verbs import EraseVerb
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.actor import signed_in
 

@@ -12,8 +12,8 @@ from roundsman.model.json import Json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.bulk.documents import BulkRunDocument, DryRunDocument
+from roundsman_console.command.documents import CommandDocument
 from roundsman_console.errors import WrongFields
-from roundsman_console.order.command_documents import CommandDocument
 from roundsman_console.order.step_text import span
 from roundsman_console.order.view import may_stand
 from roundsman_console.verbs.reading import (

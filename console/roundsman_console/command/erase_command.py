@@ -10,9 +10,9 @@ from roundsman_console.cli.options import AsJson, By, NoWait, Wait, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
+from roundsman_console.command.erasure import erase_order
+from roundsman_console.command.verbs import EraseVerb
 from roundsman_console.errors import Interrupted
-from roundsman_console.order.erasure import erase_order
-from roundsman_console.order.verbs import EraseVerb
 from roundsman_console.verbs.actor import read_name, read_reason
 from roundsman_console.verbs.commands import command_of
 from roundsman_console.verbs.limits import WAIT

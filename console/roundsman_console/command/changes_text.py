@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from roundsman_console.order.corrections import InputChange
-from roundsman_console.order.newest_plan import PlanMove
+from roundsman_console.command.corrections import InputChange
+from roundsman_console.command.newest_plan import PlanMove
 
 SHOWN = 12
 """How many digits of a plan's hash are shown."""

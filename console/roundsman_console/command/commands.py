@@ -31,26 +31,18 @@ from roundsman.model.task import Task
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 from roundsman_console.clock import wait_for
-from roundsman_console.errors import (
-    InspectorError,
-    Interrupted,
-    InvalidArgument,
-    Unconfirmed,
-    aws_sentence,
-)
-from roundsman_console.order.command_documents import CommandDocument
-from roundsman_console.order.corrections import (
+from roundsman_console.command.corrections import (
     InputChange,
     change_documents,
     check_correction,
     corrects,
 )
-from roundsman_console.order.lookup import find_task
-from roundsman_console.order.missing_statements import (
+from roundsman_console.command.documents import CommandDocument
+from roundsman_console.command.missing_statements import (
     MissingStatements,
     missing_statements,
 )
-from roundsman_console.order.newest_plan import (
+from roundsman_console.command.newest_plan import (
     PlanMove,
     invalid_inputs,
     named_plan,
@@ -59,8 +51,16 @@ from roundsman_console.order.newest_plan import (
     plan_move,
     under_newest_plan,
 )
+from roundsman_console.command.verbs import OrderVerb
+from roundsman_console.errors import (
+    InspectorError,
+    Interrupted,
+    InvalidArgument,
+    Unconfirmed,
+    aws_sentence,
+)
+from roundsman_console.order.lookup import find_task
 from roundsman_console.order.step_text import span
-from roundsman_console.order.verbs import OrderVerb
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.actor import signed_in
 from roundsman_console.verbs.limits import LONGEST_NAME, LONGEST_REASON

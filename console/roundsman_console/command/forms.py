@@ -12,22 +12,15 @@ from roundsman.model.events import CommandSource
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.clock import now
-from roundsman_console.dead_letter.assess import ResendVerdict, judge, order_of
-from roundsman_console.dead_letter.edits import edited_body, laid_out
-from roundsman_console.dead_letter.queues import find_source
-from roundsman_console.errors import InvalidArgument, WrongFields
-from roundsman_console.inspector import Inspector
-from roundsman_console.order.changes_text import plan_lines
-from roundsman_console.order.commands import (
+from roundsman_console.command.changes_text import plan_lines
+from roundsman_console.command.commands import (
     CommandOutcome,
     CommandResult,
     send_command,
     task_after,
 )
-from roundsman_console.order.erasure import erase_order
-from roundsman_console.order.masks import mask_of
-from roundsman_console.order.step_text import span
-from roundsman_console.order.verbs import (
+from roundsman_console.command.erasure import erase_order
+from roundsman_console.command.verbs import (
     OF_ONE_OR_MANY,
     OF_ORDERS,
     EraseVerb,
@@ -35,6 +28,13 @@ from roundsman_console.order.verbs import (
     ResubmitVerb,
     RunVerb,
 )
+from roundsman_console.dead_letter.assess import ResendVerdict, judge, order_of
+from roundsman_console.dead_letter.edits import edited_body, laid_out
+from roundsman_console.dead_letter.queues import find_source
+from roundsman_console.errors import InvalidArgument, WrongFields
+from roundsman_console.inspector import Inspector
+from roundsman_console.order.masks import mask_of
+from roundsman_console.order.step_text import span
 from roundsman_console.order.view import may_stand, step_names
 from roundsman_console.verbs.actor import read_name
 from roundsman_console.verbs.limits import WAIT

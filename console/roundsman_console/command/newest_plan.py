@@ -19,8 +19,8 @@ from roundsman.model.events import Move, OperatorEvent, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion, read_answer
+from roundsman_console.command.documents import PlanMoveDocument
 from roundsman_console.errors import InspectorError
-from roundsman_console.order.command_documents import PlanMoveDocument
 from roundsman_console.stack.stack import DeployedStack
 
 MOST_INPUTS = 20

@@ -13,7 +13,7 @@ from roundsman.model.states import TaskState
 from roundsman_console.cli.act import execute
 from roundsman_console.cli.options import As, read_common
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
-from roundsman_console.order.verbs import (
+from roundsman_console.command.verbs import (
     CancelVerb,
     ExtendVerb,
     MoveVerb,
