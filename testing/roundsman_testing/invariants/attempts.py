@@ -21,6 +21,7 @@ from roundsman.model.task import (
     Effect,
     StepRecord,
     Task,
+    Termination,
     idempotency_key,
 )
 from roundsman.wire.messages import Reply
@@ -226,7 +227,7 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        explained = _is_unsent(after, ending.step) or _in_vain(record, kind, now + self._apart)
+        explained = _ended_unsent(after, ending) or _in_vain(record, kind, now + self._apart)
         return "" if explained else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
@@ -272,7 +273,7 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     undoes = False
     if ending.step is not None:
         strategy = expanded.steps[ending.step].on_failure
-        undoes = before.step(ending.step).operation == UNDO or _is_unsent(after, ending.step)
+        undoes = before.step(ending.step).operation == UNDO or _ended_unsent(after, ending)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
     # A write may store several decisions, and the failure may be decided before the point is done.
@@ -284,14 +285,13 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
         yield Broken(Invariant.AS_PLANNED, after.task_id, f"it is to become {ending.how}")
 
 
-def _is_unsent(task: Task, name: str) -> bool:
-    """Whether the undo of the step has failed without a request: its key is forgotten by then.
+def _ended_unsent(task: Task, ending: Termination) -> bool:
+    """Whether an undo that could not be sent, because its key is forgotten by then, ends the task.
 
     The undo may have begun with the same write. That it is right is judged by `KEY_LASTS`.
     """
-    record = task.step(name)
-    expired = record.error is not None and record.error.type == KEY_EXPIRED
-    return expired and record.operation == UNDO
+    by_key = ending.error is not None and ending.error.type == KEY_EXPIRED
+    return by_key and ending.step is not None and task.step(ending.step).operation == UNDO
 
 
 def _is_past_no_return(plan: Plan, task: Task) -> bool:
