@@ -115,6 +115,8 @@ def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[
                 yield (
                     f"{adder} adds {one.name} after {other}, but the task has no step of that name"
                 )
+    if not any(one.after for one in new.values()):
+        return  # what comes after its adder alone forms no cycle
     more = {name: AddedStep(adder, one.after) for name, one in new.items()}
     steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
     try:
