@@ -41,7 +41,10 @@ def add_steps(context: DecisionContext, adder: str, then: Iterable[StepToAdd]) -
     new = {one.name: one for one in then if one.name not in added}
     if not new:
         return
-    steps = {name: AddedStep(adder, one.after, one.digest) for name, one in new.items()}
+    steps = {
+        one.name: AddedStep(adder, one.after, one.digest, place)
+        for place, one in enumerate(new.values(), len(added))
+    }
     decision.task = replace(decision.task, added={**added, **steps})
     decision.inputs.update({name: one.input for name, one in new.items()})
     named = ", ".join([*new][:MOST_NAMED])
