@@ -25,8 +25,10 @@ def inputs(*numbers: int) -> dict[str, Json]:
 def adding(task: Task, given: Mapping[str, Json]) -> Task:
     """The next version, with these steps added."""
     steps = {
-        name: AddedStep("find", ("other",) if name.endswith("1]") else (), StepToAdd(name).digest)
-        for name in given
+        name: AddedStep(
+            "find", ("other",) if name.endswith("1]") else (), StepToAdd(name).digest, place
+        )
+        for place, name in enumerate(given, len(task.added))
     }
     changed = replace(task, version=task.version + 1, added={**task.added, **steps})
     return with_due_entry(replace(changed, state=TaskState.ACTIVE), NOW)
@@ -114,7 +116,7 @@ def test_rows_expire_with_their_record(begun: World, owed: tuple[str, ...]) -> N
     task = store(begun, adding(loaded(begun), inputs(*range(17))), inputs(*range(17)))
     over = completed(task, owed=owed)
     # The decision that ends the task may add steps, too.
-    over = replace(over, added={**over.added, "leg[n17]": AddedStep("find")})
+    over = replace(over, added={**over.added, "leg[n17]": AddedStep("find", place=17)})
     assert begun.store.save(over, seen=task.version, inputs=inputs(17)) == Saved()
     if owed:
         assert rows(begun) == {"added#0": "", "added#1": ""}

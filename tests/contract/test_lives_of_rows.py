@@ -17,7 +17,7 @@ from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepRecord, Task
+from roundsman.model.task import AddedStep, Owed, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
@@ -46,6 +46,8 @@ class Life:
     now: int = NOW
     former: Task | None = None
     """The task before the last decision."""
+    adds: bool = False
+    """Whether its steps are added at run time."""
 
     def items(self) -> "dict[str, Item]":
         found = self.world.client.scan(TableName=self.world.tables.tasks, ConsistentRead=True)
@@ -55,7 +57,8 @@ class Life:
         items = self.items()
         record = items.get("ord-1001", {})
         rows = {key: item for key, item in items.items() if is_row(item)}
-        assert set(rows) == set(row_ids(record))
+        inputs = int(record.get("Inputs", {"N": "0"})["N"])
+        assert set(rows) == {*row_ids(record), *(f"ord-1001#added#{n}" for n in range(inputs))}
         assert all(row.get("ExpiresAt") == record.get("ExpiresAt") for row in rows.values())
 
     def task(self) -> Task | None:
@@ -69,7 +72,10 @@ class Life:
                 steps[f"s{self.dice.randrange(STEPS)}"] = self.step()
             return self.next(task, steps)
         if kind == 6 and steps and not task.ended:
-            del steps[self.dice.choice(list(steps))]
+            gone = self.dice.choice(list(steps))
+            if gone in task.added:  # the task begins again, without any of them
+                return self.next(replace(task, added={}), {})
+            del steps[gone]
             return self.next(task, steps)
         if kind == 7 and not task.ended:
             over = replace(task, state=TaskState.COMPLETED, ended_at=self.now, retain_for=MINUTE)
@@ -87,7 +93,13 @@ class Life:
         return step_record(process_state=state, started_at=self.now, result=result)
 
     def next(self, task: Task, steps: dict[str, StepRecord]) -> Task:
-        return with_due_entry(replace(task, version=task.version + 1, steps=steps), self.now)
+        new = [name for name in steps if self.adds and name not in task.added]
+        added = {
+            name: AddedStep("s0", digest="d1", place=place)
+            for place, name in enumerate(new, len(task.added))
+        }
+        after = replace(task, added={**task.added, **added}, steps=steps)
+        return with_due_entry(replace(after, version=task.version + 1), self.now)
 
     def save(self, before: Task, after: Task) -> None:
         """Store a decision, mostly with history; sometimes a late one is refused first."""
@@ -99,12 +111,14 @@ class Life:
         rows = self.dice.choice([0] * 20 + [1] * 9 + [ROWS_A_DECISION])
         seqs = range(after.version * 1000, after.version * 1000 + rows)
         history = [HistoryRow(seq, NOW, "failed", None, 1, "why") for seq in seqs]
-        saved = self.world.store.save(after, seen=before.version, history=history)
+        inputs = {name: name for name in after.added if name not in before.added}
+        saved = self.world.store.save(after, seen=before.version, history=history, inputs=inputs)
         assert isinstance(saved, Saved)
         self.check()
         found = self.world.store.load("ord-1001", 0)
         assert found is not None
         assert (found.steps, found.version) == (after.steps, after.version)
+        assert [*found.added.items()] == [*after.added.items()]
         self.former = before
 
     def go_on(self) -> None:
@@ -125,14 +139,17 @@ class Life:
         task = self.task()
         assert task is not None
         bare = {name: replace(one, result=None) for name, one in task.steps.items()}
-        erased = replace(task, erased_at=self.now, erased_by="ann: 17")
+        blank = {name: replace(one, digest="") for name, one in task.added.items()}
+        erased = replace(task, added=blank, erased_at=self.now, erased_by="ann: 17")
         self.save(task, self.next(erased, bare))
         found = self.world.store.load("ord-1001", 0)
         assert found is not None
         steps = [one for row in found.settled for one in row.steps.values()]
         assert not [one for one in steps if one.result is not None]
+        assert not [one for row in found.settled for one in row.added.values() if one.digest]
 
 
+@pytest.mark.parametrize("adds", [False, True])
 @pytest.mark.parametrize("most_rows", [3, pytest.param(48, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     "seed",
@@ -143,7 +160,11 @@ class Life:
     ],
 )
 def test_rows_and_record_agree_in_every_life(
-    dynamo_world: World, seed: int | range, most_rows: int, monkeypatch: pytest.MonkeyPatch
+    dynamo_world: World,
+    seed: int | range,
+    most_rows: int,
+    adds: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
         monkeypatch.setattr(settled, name, 0)
@@ -154,7 +175,7 @@ def test_rows_and_record_agree_in_every_life(
             dynamo_world.remove_task(task_id)
         dynamo_world.remove_order("ord-1001")
         assert dynamo_world.store.create(order_row(), born()) == Created()
-        life = Life(dynamo_world, random.Random(one))  # noqa: S311 - the same at every run
+        life = Life(dynamo_world, random.Random(one), adds=adds)  # noqa: S311 - always the same
         for _ in range(WRITES):
             life.go_on()
         life.end()

@@ -105,6 +105,7 @@ def payment() -> Agent:
     @agent.performs(charge)
     def pay(request: StepRequest) -> Done:
         legs = [name for name in request.results if name.startswith("book_leg")]
+        legs.sort(key=lambda name: (len(name), name))
         assert [request.results[name] for name in legs] == [
             f"booked {number + 1}" for number in range(len(legs))
         ]
@@ -220,6 +221,31 @@ def test_an_order_that_begins_again_adds_the_same_steps_under_new_keys() -> None
     assert {task.step(name).round for name in LEGS} == {2}
 
 
+@pytest.mark.exhaustive
+def test_a_long_order_is_undone_and_begins_again_and_is_erased_with_what_is_in_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("roundsman.aws.dynamodb.settled.ROW_FROM", 200)
+    world, legs = world_of(Carriers()), [f"book_leg[leg-{number}]" for number in range(1, 16)]
+    world.on("charge").refuses("CardDeclined")
+    world.submit({**ORDER, "legs": len(legs)})
+    world.run()
+    undone = [row.step for row in world.history("ord-1") if row.kind == "undone"]
+    assert undone == ["charge", *legs[::-1], "search"]
+    world.on("charge").is_up()
+    world.operator.resubmit("ord-1", again=True)
+    world.run()
+    task = world.task("ord-1")
+    assert [*task.added] == [*legs, "notify[receipt]"]
+    assert {task.step(name).round for name in legs} == {2}
+    assert any("#settled#" in key for key in stored(world))
+    world.operator.erase("ord-1", "request 17")
+    world.run()
+    assert stored(world) == ["ord-1"]
+    assert [*world.task("ord-1").added] == [*task.added]
+    world.all_is_well()
+
+
 def test_an_erased_order_keeps_nothing_of_what_was_added_but_the_names() -> None:
     world = world_of(Carriers())
     completes(world)
@@ -227,7 +253,7 @@ def test_an_erased_order_keeps_nothing_of_what_was_added_but_the_names() -> None
     world.run()
     task = world.task("ord-1")
     assert task.erased_at is not None
-    assert task.added["book_leg[leg-2]"] == AddedStep("book_leg[leg-1]")
+    assert task.added["book_leg[leg-2]"] == AddedStep("book_leg[leg-1]", place=1)
     assert stored(world) == ["ord-1"], "the row of inputs is removed"
     world.all_is_well()
 

@@ -200,6 +200,22 @@ def test_an_expansion_is_made_once_for_a_task_and_again_from_the_stored_plan() -
     assert (defined.name, expanded.defined("other[a]")) == ("leg", None)
 
 
+def test_an_added_step_is_made_once_however_often_its_task_is_expanded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = plan(FIND, PAY, may_add=(LEG,))
+    first = {"leg[a]": AddedStep("find")}
+    before = made.expanded({}, first).steps
+    later = made.expanded({}, {**first, "leg[b]": AddedStep("leg[a]")}).steps
+    assert later["leg[a]"] is before["leg[a]"]
+    assert later["find"] is made.steps["find"]
+    monkeypatch.setattr("roundsman.definition.plan.KEPT_ADDED_STEPS", 2)
+    made.expanded({}, {"leg[c]": AddedStep("find")})
+    again = made.expanded({}, dict(first)).steps
+    assert again["leg[a]"] is not before["leg[a]"], "no plan keeps the steps of all tasks"
+    assert again["leg[a]"] == before["leg[a]"]
+
+
 def test_a_step_of_a_kind_that_the_plan_does_not_have_is_left_out() -> None:
     expanded = plan(FIND, may_add=(LEG,)).expanded({}, {"other[a]": AddedStep("find")})
     assert [*expanded.steps] == ["find"]

@@ -36,6 +36,9 @@ from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, s
 KEPT_EXPANSIONS = 64
 """How many expansions of one plan are cached. Orders with the same number of items share one."""
 
+KEPT_ADDED_STEPS = 2_000
+"""How many added steps of one plan are cached: each decision of a task asks for all of its own."""
+
 PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
 """The version of a plan that uses a field of RICHER_FIELDS. Code that reads only version 1 does not
@@ -270,6 +273,20 @@ class Plan:
         stored, step = self.stored or self, step_of(name)
         return stored.steps.get(step) or stored.kinds.get(step)
 
+    def added_step(self, name: str, after: tuple[str, ...], adder: str) -> StepPlan:
+        """Return the step of this name that `adder` has added, as a step that comes after `after`.
+
+        Raises KeyError if the plan does not have its kind.
+        """
+        key = (name, after, adder)
+        step = self._added_steps.get(key)
+        if step is None:
+            if len(self._added_steps) >= KEPT_ADDED_STEPS:
+                self._added_steps.clear()
+            kind = self.kinds[step_of(name)]
+            step = self._added_steps[key] = replace(kind, name=name, after=after, added_by=adder)
+        return step
+
     def with_parts(self, step: str) -> Iterator[str]:
         """Yield a step of an expanded plan, and all that it has added, directly and indirectly."""
         yield step
@@ -321,6 +338,10 @@ class Plan:
     @cached_property
     def _last_with_added(self) -> "list[tuple[Plan, Mapping[str, int]]]":
         return []
+
+    @cached_property
+    def _added_steps(self) -> "dict[tuple[str, tuple[str, ...], str], StepPlan]":
+        return {}
 
     @cached_property
     def _expansions(self) -> "dict[tuple[tuple[str, int], ...], Plan]":

@@ -39,7 +39,10 @@ def add_steps(context: DecisionContext, adder: str, then: Iterable[StepToAdd]) -
     new = {one.name: one for one in then if one.name not in added}
     if not new:
         return
-    steps = {name: AddedStep(adder, one.after, one.digest) for name, one in new.items()}
+    steps = {
+        one.name: AddedStep(adder, one.after, one.digest, place)
+        for place, one in enumerate(new.values(), len(added))
+    }
     decision.task = replace(decision.task, added={**added, **steps})
     decision.inputs.update({name: one.input for name, one in new.items()})
     decision.record("added", adder, None, f"{adder}: adds {few_words([*new])}")
@@ -111,6 +114,8 @@ def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[
                 yield (
                     f"{adder} adds {one.name} after {other}, but the task has no step of that name"
                 )
+    if not any(one.after for one in new.values()):
+        return  # what comes after its adder alone forms no cycle
     more = {name: AddedStep(adder, one.after) for name, one in new.items()}
     steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
     try:

@@ -329,6 +329,20 @@ UNTOUCHED = StepRecord()
 
 
 @dataclass(frozen=True, slots=True)
+class AddedStep:
+    """A step that was added to a task at run time. Its kind is in its name: `book_leg[leg-3]`."""
+
+    adder: str
+    """The name of the step whose reply added it. It comes after that step."""
+    after: tuple[str, ...] = ()
+    """The names of the further steps that it comes after."""
+    digest: str = ""
+    """Identifies the input that it was added with; empty once the task is erased."""
+    place: int = 0
+    """Its number among all steps that were added to the task, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class SettledRow:
     """Steps of a task that the store has in a row beside the task's record."""
 
@@ -340,18 +354,8 @@ class SettledRow:
     """The records of the steps by name. `Task.steps` has the present ones."""
     expires_at: int | None = None
     """When the row may be removed; None if it does not expire."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddedStep:
-    """A step that was added to a task at run time. Its kind is in its name: `book_leg[leg-3]`."""
-
-    adder: str
-    """The name of the step whose reply added it. It comes after that step."""
-    after: tuple[str, ...] = ()
-    """The names of the further steps that it comes after."""
-    digest: str = ""
-    """Identifies the input that it was added with; empty once the task is erased."""
+    added: Mapping[str, AddedStep] = field(default_factory=dict)
+    """Those of these steps that were added at run time, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ TASK_WITH_ADDED_STEPS = replace(
     steps={"leg[a]": StepRecord()},
     added={
         "leg[a]": AddedStep("find", digest="0123456789abcdef0123"),
-        "leg[b]": AddedStep("leg[a]", ("find", "pick[3]"), "3210fedcba9876543210"),
+        "leg[b]": AddedStep("leg[a]", ("find", "pick[3]"), "3210fedcba9876543210", 1),
+        "leg[c]": AddedStep("find", digest="0123456789abcdef3210", place=7),
     },
 )
 TASK_WITH_SIGNALS = replace(

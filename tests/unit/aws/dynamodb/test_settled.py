@@ -1,14 +1,22 @@
 """Rows of settled steps: nothing is lost, the writes grow linearly, and faulty rows are refused."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.aws.dynamodb import settled
-from roundsman.aws.dynamodb.codec import Item, plain_task_item, read_task, task_item
+from roundsman.aws.dynamodb.codec import (
+    Item,
+    plain_task_item,
+    read_task,
+    task_item,
+    unpacked_item,
+)
 from roundsman.aws.dynamodb.settled import (
     FEW_STEPS,
     MOST_ROWS,
@@ -25,12 +33,16 @@ from roundsman.aws.dynamodb.settled import (
     whole_item,
 )
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.json import sha256
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PACKED_SCHEMA, SettledRow, StepRecord, Task
+from roundsman.model.task import PACKED_SCHEMA, AddedStep, SettledRow, StepRecord, Task
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
 from tests.support.steps import changed_step, step_record
 from tests.unit.aws.dynamodb.test_packed import chain
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 KB = 1024
 
@@ -87,16 +99,34 @@ def lives(steps: int, result: int) -> list[Task]:
     return [*found, end]
 
 
+def with_added(task: Task) -> Task:
+    """The task, as if each of its steps but the first had been added by the one before."""
+    names = pairwise(task.steps)
+    return replace(
+        task,
+        added={
+            name: AddedStep(adder, digest=sha256(name)[:20], place=place)
+            for place, (adder, name) in enumerate(names)
+        },
+    )
+
+
 def carried(steps: int, result: int) -> Table:
     """The table after a task of so many steps; each decision is made on what was stored before."""
+    return stored_one_by_one(lives(steps, result))
+
+
+def stored_one_by_one(tasks: Iterable[Task]) -> Table:
+    """The table after these decisions on one task."""
     table, seen = Table(), born("ord-2026-11-21-000123")
-    for after in lives(steps, result):
+    for after in tasks:
         # As the engine changes a task: what did not change stays the same object.
         kept = {name: one for name, one in seen.steps.items() if after.steps.get(name) == one}
         task = replace(after, steps={**after.steps, **kept}, settled=seen.settled)
         table.save(task)
         seen = table.load()
         assert seen == after
+        assert [*seen.added] == [*after.added]
     return table
 
 
@@ -283,6 +313,96 @@ def test_a_step_that_the_task_has_lost_does_not_come_back() -> None:
     assert len(table.rows()) == 1
     table.save(changed(table.load(), 1, 4))
     assert set(table.load().steps) == {"step_2"}
+
+
+# --- Steps that were added at run time -----------------------------------------------------------
+
+
+def added_names(item: "Mapping[str, Value]") -> list[str]:
+    """The names of added steps that an item has, in a record or in a row."""
+    added = unpacked_item(item).get("Added", {"L": []})
+    return [one["M"]["Name"]["S"] for one in added["L"]]
+
+
+def test_the_record_lists_only_the_added_steps_that_are_in_no_row() -> None:
+    tasks = [with_added(task) for task in lives(120, 15)[:-1]]
+    table = stored_one_by_one(tasks)
+    record, rows = table.items[table.record], table.rows()
+    in_rows = [name for row in rows for name in added_names(row)]
+    assert len(in_rows) > 90
+    assert sorted(in_rows + added_names(record)) == sorted(tasks[-1].added)
+    assert {row["Schema"]["N"] for row in rows} == {"8"}
+    assert (record["Schema"], record["Inputs"]) == ({"N": "8"}, {"N": "8"})
+
+
+def test_the_record_of_a_task_stays_small_however_many_steps_it_has_added() -> None:
+    table = Table()
+    seen = born("ord-2026-11-21-000123")
+    for after in map(with_added, lives(120, 15)[:-1]):
+        table.save(replace(after, settled=seen.settled))
+        seen = table.load()
+        assert item_size(table.items[table.record]) < 2 * ROW_FROM
+
+
+def test_the_youngest_row_of_added_steps_is_extended_up_to_a_limit() -> None:
+    table = stored_one_by_one(map(with_added, lives(150, 60)))
+    *full, youngest = (len(row["Packed"]["B"]) for row in table.rows())
+    assert len(full) > 1
+    assert all(ROW_UP_TO < size < 2 * ROW_UP_TO for size in full)
+    assert youngest < 2 * ROW_UP_TO
+
+
+def test_steps_that_are_undone_are_in_the_record_again_with_their_names() -> None:
+    table = stored_one_by_one(map(with_added, lives(60, 15)[:-1]))
+    task = table.load()
+    undoing = {
+        name: changed_step(one, process_state=ProcessState.UNDOING)
+        for name, one in task.steps.items()
+    }
+    table.save(replace(task, version=100, steps=undoing))
+    assert not table.rows()
+    assert added_names(table.items[table.record]) == [*task.added]
+    assert table.load().added == task.added
+
+
+def test_an_added_step_that_is_undone_leaves_the_others_in_their_row() -> None:
+    table = stored_one_by_one(map(with_added, lives(60, 15)[:-1]))
+    task = table.load()
+    [*_, name] = task.settled[0].added
+    undone = changed_step(task.steps[name], process_state=ProcessState.UNDOING)
+    table.save(replace(task, version=100, steps={**task.steps, name: undone}))
+    again = table.load()
+    assert again.step(name).process_state is ProcessState.UNDOING
+    assert again.added == task.added
+    assert [*again.added] == [*task.added]
+
+
+def test_a_row_with_the_digest_of_an_erased_input_is_removed() -> None:
+    task = with_added(chain(60))
+    done = {name: changed_step(one, result=None) for name, one in task.steps.items()}
+    table = Table()
+    table.save(replace(task, steps=done))
+    loaded = table.load()
+    assert loaded.settled
+    blank = {name: replace(one, digest="") for name, one in loaded.added.items()}
+    table.save(replace(loaded, version=100, added=blank, erased_at=NOW))
+    assert not table.rows()
+    assert table.load().added == blank
+
+
+def test_the_order_of_adding_is_kept_whichever_step_is_done_first() -> None:
+    task = with_added(chain(60))
+    names = list(task.steps)
+    mixed = {name: task.steps[name] for name in [*names[::2], *names[1::2]]}
+    open_steps = {
+        name: changed_step(mixed[name], process_state=ProcessState.PENDING) for name in names[::7]
+    }
+    table = Table()
+    table.save(replace(task, steps={**mixed, **open_steps}))
+    assert table.rows()
+    assert [*table.load().added] == [*task.added]
+    whole = whole_item(table.items[table.record], table.items)
+    assert [one["M"]["Name"]["S"] for one in whole["Added"]["L"]] == [*task.added]
 
 
 # --- What is stored ------------------------------------------------------------------------------

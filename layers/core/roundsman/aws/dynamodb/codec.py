@@ -291,6 +291,8 @@ class NamedAddedStep:
     digest: str
     """Identifies the input that it was added with: 20 hexadecimal digits; empty once the task is
     erased."""
+    place: int | None
+    """Its number among all steps that were added to the task; None if that is its index here."""
 
 
 ADDED_STEP: "RecordTable[NamedAddedStep]" = FieldTable(
@@ -299,20 +301,32 @@ ADDED_STEP: "RecordTable[NamedAddedStep]" = FieldTable(
     Field("By", "adder", TEXT),
     Field("After", "after", TEXTS, ()),
     Field("Digest", "digest", TEXT, ""),
+    Field("Place", "place", NUMBER, None),
 )
 
 
 def _added(reader: ItemReader, name: str) -> Mapping[str, AddedStep]:
     found = (ADDED_STEP.read(each) for each in reader.list_of_maps(name))
-    return {one.name: AddedStep(one.adder, one.after, one.digest) for one in found}
+    return {
+        one.name: AddedStep(
+            one.adder, one.after, one.digest, index if one.place is None else one.place
+        )
+        for index, one in enumerate(found)
+    }
 
 
-def _added_list(added: Mapping[str, AddedStep]) -> "Value":
-    steps = (NamedAddedStep(name, s.adder, s.after, s.digest) for name, s in added.items())
+def added_list(added: Mapping[str, AddedStep]) -> "Value":
+    """The `Added` attribute: the steps that were added, in the order of adding."""
+    steps = (
+        NamedAddedStep(
+            name, one.adder, one.after, one.digest, None if one.place == index else one.place
+        )
+        for index, (name, one) in enumerate(added.items())
+    )
     return {"L": [{"M": ADDED_STEP.written(one)} for one in steps]}
 
 
-ADDED: "Kind[ItemReader, Value, Mapping[str, AddedStep]]" = Kind("list", _added, _added_list)
+ADDED: "Kind[ItemReader, Value, Mapping[str, AddedStep]]" = Kind("list", _added, added_list)
 SIGNAL: "RecordTable[UnreadSignal]" = FieldTable(
     UnreadSignal,
     Field("Id", "id", TEXT),

@@ -45,8 +45,7 @@ def row_key(task_id: str, row: int) -> Item:
 
 def row_keys(task: Task, names: Iterable[str]) -> list[Item]:
     """The keys of the rows that have the inputs of these added steps."""
-    wanted = set(names)
-    rows = {place // INPUTS_IN_A_ROW for place, name in enumerate(task.added) if name in wanted}
+    rows = {_row_of(task, name) for name in names if name in task.added}
     return [row_key(task.task_id, row) for row in sorted(rows)]
 
 
@@ -94,16 +93,20 @@ def inputs_in(task: Task, rows: Iterable[StoredItem]) -> dict[str, Json]:
     return found
 
 
+def _row_of(task: Task, name: str) -> int:
+    """The number of the row that has the input of an added step."""
+    return task.added[name].place // INPUTS_IN_A_ROW
+
+
 def _by_row(task: Task, inputs: Mapping[str, Json]) -> dict[int, dict[str, "Value"]]:
     """The attributes of the steps that are added, by the numbers of their rows."""
     found: dict[int, dict[str, Value]] = {}
-    for place, (name, one) in enumerate(task.added.items()):
-        if name not in inputs:
-            continue
+    for name in inputs:
+        one = task.added[name]
         step: Item = {"By": text(one.adder), "Input": json_text(inputs[name])}
         if one.after:
             step["After"] = {"L": [text(other) for other in one.after]}
-        found.setdefault(place // INPUTS_IN_A_ROW, {})[name] = {"M": step}
+        found.setdefault(_row_of(task, name), {})[name] = {"M": step}
     return found
 
 
@@ -115,7 +118,7 @@ def _with_steps(
     of_row: Item = {"CreatedAt": number(task.created_at), "Schema": number(ADDED_SCHEMA)}
     if task.expires_at is not None:
         of_row["ExpiresAt"] = expiry(task.expires_at)
-    if list(task.added)[row * INPUTS_IN_A_ROW] in steps:
+    if any(task.added[name].place % INPUTS_IN_A_ROW == 0 for name in steps):
         return {"Put": {"TableName": table, "Item": {**key, **of_row, **steps}}}
     changes = {**of_row, **steps}
     sets = ", ".join(f"#n{n} = :v{n}" for n in range(len(changes)))

@@ -3,8 +3,8 @@
 Every decision writes the record of its task, and DynamoDB bills each started KB. A step that has
 ended mostly stays as it is, and its result with it. So once the settled steps of a record take more
 than ROW_FROM bytes, they are moved to a row of their own in the same table, with the hash key
-`<TaskId>#settled#<Version>`. The record lists its rows in `Settled`. Each row is written once, so
-the writes of a task grow with its steps and not with their square.
+`<TaskId>#settled#<Version>`. The record lists its rows in `Settled`. So the writes of a task grow
+with its steps and not with their square.
 
 - A row is written, removed and given its expiry in one transaction with the record, on the
   conditions of the record. So a row never exists without a record that lists it.
@@ -13,6 +13,12 @@ the writes of a task grow with its steps and not with their square.
   counts any more is removed; of an erased task, also one of which some steps do not count.
 - A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
   quickly, and DynamoDB bills reads by 4 KB.
+- A step that was added at run time takes its name, its digest and what it comes after into the row:
+  `Added` of the record has only those of the other steps. The number of each (`Place`) keeps the
+  order of adding.
+- A task to which steps were added writes its record in a transaction whenever it adds one, at twice
+  the price. So its record is kept small: each row is begun from ROW_FROM bytes, and the youngest
+  one is replaced by a larger one, with the next steps, until it has ROW_UP_TO.
 - There are at most MOST_ROWS, because a transaction has at most 100 writes, history included.
   Beyond that, all of them are written again as one.
 """
@@ -22,9 +28,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.dynamodb.codec import (
+    ADDED,
     STEPS,
     Item,
+    added_list,
     expiry,
+    inputs_attribute,
     left_out_attribute,
     number,
     read_task,
@@ -40,7 +49,14 @@ from roundsman.aws.dynamodb.packed import NotPacked, is_larger, packed, unpacked
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
-from roundsman.model.task import DIVIDED_SCHEMA, SettledRow, StepRecord, Task
+from roundsman.model.task import (
+    ADDED_SCHEMA,
+    DIVIDED_SCHEMA,
+    AddedStep,
+    SettledRow,
+    StepRecord,
+    Task,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -50,7 +66,8 @@ StoredItem: TypeAlias = "Mapping[str, Value]"
 ROW_FROM = 1024
 """The size in bytes from which the packed settled steps get their first row."""
 ROW_UP_TO = 3 * 1024
-"""The size in bytes from which they get a row however large the earlier rows are."""
+"""The size in bytes from which they get a row however large the earlier rows are, and from which
+the row of added steps is not extended any more."""
 MOST_ROWS = 48
 """The maximum number of rows of a task."""
 FEW_STEPS = 8
@@ -83,9 +100,14 @@ def divide(task: Task) -> Division:
     elsewhere = _counting(task, rows)
     inside = {name: one for name, one in task.steps.items() if name not in elsewhere}
     record = _record(task, inside, rows)
-    added = _new_row(task, inside, rows, record)
-    if added is not None:
-        left = {name: one for name, one in inside.items() if name not in added.steps}
+    new = _steps_for_a_row(task, inside, rows, record)
+    added = None
+    if new:
+        again = _row_to_extend(task, rows)
+        rows = tuple(row for row in rows if row is not again)
+        before = {name: task.steps[name] for name, row in elsewhere.items() if row is again}
+        added = _row(task, {**before, **new})
+        left = {name: one for name, one in inside.items() if name not in new}
         record = _record(task, left, (*rows, added))
     removed = tuple(row for row in task.settled if row not in rows)
     return Division(record, rows, removed, added)
@@ -99,9 +121,9 @@ def row_key(task_id: str, row: SettledRow) -> Item:
 def row_item(task: Task, row: SettledRow) -> Item:
     """The item of a new row of the task."""
     item = row_key(task.task_id, row)
-    item["Schema"] = number(DIVIDED_SCHEMA)
+    item["Schema"] = number(ADDED_SCHEMA if row.added else DIVIDED_SCHEMA)
     item["CreatedAt"] = number(task.created_at)
-    item["Packed"] = {"B": _packed_steps(row.steps)}
+    item["Packed"] = {"B": _packed(row.steps, row.added)}
     if task.expires_at is not None:
         item["ExpiresAt"] = expiry(task.expires_at)
     return item
@@ -119,7 +141,11 @@ def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
 
     Of an erased task, all steps of a row must count: another one would still have its contents.
     """
-    rows = tuple(row for row in task.settled if row.steps.keys() <= task.steps.keys())
+    rows = tuple(
+        row
+        for row in task.settled
+        if row.steps.keys() <= task.steps.keys() and row.added.items() <= task.added.items()
+    )
     if len(rows) > MOST_ROWS:
         return ()
     counting = _counting(task, rows)
@@ -134,30 +160,48 @@ def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
 
 
 def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledRow]) -> Item:
-    item = task_item(replace(task, steps=steps))
-    if rows:
-        item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
-        item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
-        item |= left_out_attribute(task)
-    return item
+    if not rows:
+        return task_item(replace(task, steps=steps))
+    elsewhere = {name for row in rows for name in row.added}
+    added = {name: one for name, one in task.added.items() if name not in elsewhere}
+    item = task_item(replace(task, steps=steps, added=added))
+    item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
+    item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
+    return item | left_out_attribute(task) | inputs_attribute(task)
 
 
-def _new_row(
+def _steps_for_a_row(
     task: Task, inside: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
-) -> SettledRow | None:
-    """The row that this write adds; None if the settled steps in the record are too few for one."""
+) -> Mapping[str, StepRecord]:
+    """The settled steps that this write moves to a row; empty if they are too few for one."""
     if task.ended or len(task.steps) <= FEW_STEPS:
-        return None
-    enough = max(ROW_FROM, min(ROW_UP_TO, sum(row.size for row in rows)))
+        return {}
+    before = 0 if task.added else sum(row.size for row in rows)
+    enough = max(ROW_FROM, min(ROW_UP_TO, before))
     if not is_larger(record, enough):
-        return None
+        return {}
     steps = {name: one for name, one in inside.items() if one.process_state in SETTLED}
-    size = len(_packed_steps(steps)) if steps else 0
-    return SettledRow(task.version, size, steps, task.expires_at) if size > enough else None
+    return steps if steps and _row(task, steps).size > enough else {}
 
 
-def _packed_steps(steps: Mapping[str, StepRecord]) -> bytes:
-    return packed({"Steps": steps_map(steps)})
+def _row_to_extend(task: Task, rows: Sequence[SettledRow]) -> SettledRow | None:
+    """The row that is written again together with the next steps; None if there is none."""
+    if not task.added or not rows or rows[-1].size > ROW_UP_TO:
+        return None
+    return rows[-1]
+
+
+def _row(task: Task, steps: Mapping[str, StepRecord]) -> SettledRow:
+    """A new row of these steps of the task."""
+    added = {name: one for name, one in task.added.items() if name in steps}
+    return SettledRow(task.version, len(_packed(steps, added)), steps, task.expires_at, added)
+
+
+def _packed(steps: Mapping[str, StepRecord], added: Mapping[str, AddedStep]) -> bytes:
+    found = {"Steps": steps_map(steps)}
+    if added:
+        found["Added"] = added_list(added)
+    return packed(found)
 
 
 # --- Reading -------------------------------------------------------------------------------------
@@ -208,7 +252,11 @@ def read_divided(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> Task:
             steps |= found[-1].steps
         elif "ExpiresAt" not in item:
             raise UnreadableRecord(task_id, "Settled", f"lists the row {version}, which is missing")
-    return replace(read_task(item, steps), settled=tuple(found))
+    task = read_task(item, steps)
+    in_rows = {name: one for row in found for name, one in row.added.items()}
+    added = {**in_rows, **task.added}
+    in_order = dict(sorted(added.items(), key=lambda one: one[1].place))
+    return replace(task, settled=tuple(found), added=in_order)
 
 
 def whole_item(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> Item:
@@ -218,6 +266,8 @@ def whole_item(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> Item:
         return found
     task = read_divided(item, rows)
     del found["Settled"]
+    if task.added:
+        found["Added"] = added_list(task.added)
     return {**found, "Steps": steps_map(task.steps)}
 
 
@@ -251,4 +301,6 @@ def _read_row(row: "StoredItem", version: int, task_id: str) -> SettledRow:
     reader = ItemReader(row, task_id)
     seconds = reader.optional_number("ExpiresAt")
     steps = STEPS.read(ItemReader(inner, task_id), "Steps")
-    return SettledRow(version, len(data), steps, None if seconds is None else seconds * SECOND)
+    added = ADDED.read(ItemReader(inner, task_id), "Added")
+    expires_at = None if seconds is None else seconds * SECOND
+    return SettledRow(version, len(data), steps, expires_at, added)
