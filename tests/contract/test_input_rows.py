@@ -66,21 +66,21 @@ def begun(world: World) -> World:
 def test_inputs_are_read_back_as_they_were_added_from_as_few_rows_as_they_are_in(
     begun: World,
 ) -> None:
-    task = store(begun, adding(loaded(begun), inputs(*range(20))), inputs(*range(20)))
-    assert [*task.added] == [*inputs(*range(20))], "in the order in which they were added"
+    task = store(begun, adding(loaded(begun), inputs(*range(24))), inputs(*range(24)))
+    assert [*task.added] == [*inputs(*range(24))], "in the order in which they were added"
     assert begun.item(TASK_ID)["Inputs"] == {"N": "2"}
     assert rows(begun) == {"added#0": "", "added#1": ""}
-    wanted = inputs(0, 19)
-    assert begun.store.inputs(task, wanted.keys()) == inputs(*range(20))
-    assert begun.store.inputs(task, ["leg[n17]"]) == inputs(*range(16, 20))
+    wanted = inputs(0, 23)
+    assert begun.store.inputs(task, wanted.keys()) == inputs(*range(24))
+    assert begun.store.inputs(task, ["leg[n21]"]) == inputs(*range(20, 24))
 
 
 def test_steps_that_are_added_later_join_the_row_of_those_before(begun: World) -> None:
     task = loaded(begun)
-    for number in range(18):
+    for number in range(22):
         task = store(begun, adding(task, inputs(number)), inputs(number))
     assert rows(begun) == {"added#0": "", "added#1": ""}
-    assert begun.store.inputs(task, task.added.keys()) == inputs(*range(18))
+    assert begun.store.inputs(task, task.added.keys()) == inputs(*range(22))
     stored = begun.item(f"{TASK_ID}#added#0")
     assert stored["leg[n1]"]["M"]["By"] == {"S": "find"}
     assert stored["leg[n1]"]["M"]["After"] == {"L": [{"S": "other"}]}
@@ -113,11 +113,11 @@ def test_the_row_of_a_former_task_of_that_id_is_not_taken(begun: World) -> None:
 
 @pytest.mark.parametrize("owed", [(), ("completed",)])
 def test_rows_expire_with_their_record(begun: World, owed: tuple[str, ...]) -> None:
-    task = store(begun, adding(loaded(begun), inputs(*range(17))), inputs(*range(17)))
+    task = store(begun, adding(loaded(begun), inputs(*range(21))), inputs(*range(21)))
     over = completed(task, owed=owed)
     # The decision that ends the task may add steps, too.
-    over = replace(over, added={**over.added, "leg[n17]": AddedStep("find", place=17)})
-    assert begun.store.save(over, seen=task.version, inputs=inputs(17)) == Saved()
+    over = replace(over, added={**over.added, "leg[n21]": AddedStep("find", place=21)})
+    assert begun.store.save(over, seen=task.version, inputs=inputs(21)) == Saved()
     if owed:
         assert rows(begun) == {"added#0": "", "added#1": ""}
         assert begun.store.clear_owed(without_owed(over, NOW + SECOND)) == Saved()
@@ -132,7 +132,7 @@ def test_rows_expire_with_their_record(begun: World, owed: tuple[str, ...]) -> N
 def test_rows_are_removed_with_a_record_that_is_not_retained(
     begun: World, owed: tuple[str, ...]
 ) -> None:
-    task = store(begun, adding(loaded(begun), inputs(*range(17))), inputs(*range(17)))
+    task = store(begun, adding(loaded(begun), inputs(*range(21))), inputs(*range(21)))
     over = completed(task, owed=owed, retain_for=0)
     assert begun.store.save(over, seen=task.version) == Saved()
     if owed:
@@ -142,16 +142,16 @@ def test_rows_are_removed_with_a_record_that_is_not_retained(
 
 
 def test_the_rows_of_an_erased_task_and_of_one_that_begins_again_are_removed(begun: World) -> None:
-    task = store(begun, adding(loaded(begun), inputs(*range(17))), inputs(*range(17)))
+    task = store(begun, adding(loaded(begun), inputs(*range(21))), inputs(*range(21)))
     task = store(begun, completed(task, retain_for=MINUTE))
     erased = replace(task, version=task.version + 1, erased_at=NOW + 1, erased_by="ann")
     task = store(begun, erased)
-    assert (rows(begun), len(task.added)) == ({}, 17)
+    assert (rows(begun), len(task.added)) == ({}, 21)
     assert "Inputs" not in begun.item(TASK_ID)
 
 
 def test_a_task_that_begins_again_begins_with_new_rows(begun: World) -> None:
-    task = store(begun, adding(loaded(begun), inputs(*range(17))), inputs(*range(17)))
+    task = store(begun, adding(loaded(begun), inputs(*range(21))), inputs(*range(21)))
     task = store(begun, replace(task, version=task.version + 1, added={}))
     assert rows(begun) == {}
     task = store(begun, adding(task, inputs(3)), inputs(3))

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from roundsman.definition.workflow import MOST_ADDED, MOST_STEPS
+from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.corrections import Change, corrections_size
 from roundsman.model.json import size_in_bytes
@@ -15,8 +15,11 @@ from roundsman.model.record_limits import (
     LONGEST_MESSAGE,
     LONGEST_SIGNAL_ID,
     LONGEST_WHY,
+    MOST_ADDED_UNDOS,
     MOST_AGENTS,
+    MOST_OPEN_ADDED,
     MOST_OWED,
+    MOST_PART,
     MOST_RECORDS,
     MOST_SIGNALS,
     MOST_USED_ROUNDS,
@@ -44,8 +47,11 @@ from tests.support.steps import step_record
 Text = Callable[[int], str]
 """Makes a text of so many bytes of UTF-8."""
 
-MOST_LIVE = MOST_STEPS + MOST_ADDED
-"""The most steps that a task has at once: those of its plan, with items, and the added ones."""
+MOST_NAMED = MOST_STEPS + MOST_OPEN_ADDED
+"""The most steps that the record names: those of the plan, with items, and the added ones that are
+not settled."""
+MOST_LIVE = MOST_NAMED + MOST_ADDED_UNDOS
+"""The most steps that the record has at once, with settled ones whose undo has begun since."""
 LATE = 10**13 - 1  # an instant with as many digits as any in this millennium
 MANY = 10**8 - 1  # a count that no task reaches
 
@@ -66,7 +72,9 @@ def letters(dice: random.Random) -> Text:
 
 def largest_task(text: Text) -> Task:
     """The task. Each limit is used up, also where two of them exclude each other."""
-    names = [f"s{number:039d}[{number % 100:02d}]" for number in range(MOST_RECORDS)]
+    names = [
+        f"s{number:039d}[{number % 100:02d}]" for number in range(MOST_RECORDS + MOST_ADDED_UNDOS)
+    ]
     whole = ERRORS_LIMIT // (LONGEST_MESSAGE + 100)
     steps = {}
     for place, name in enumerate(names[:MOST_LIVE]):
@@ -103,7 +111,7 @@ def largest_task(text: Text) -> Task:
             names[0],
             undo=True,
             error=StepError(text(100), text(LONGEST_MESSAGE), unexpected=True),
-            part=tuple(names[:MOST_LIVE]),
+            part=tuple(names[:MOST_PART]),
         ),
         ended_at=LATE,
         expires_at=None,
@@ -114,8 +122,8 @@ def largest_task(text: Text) -> Task:
         command_ids=tuple("\U0001f600" * LONGEST_COMMAND_ID for _ in range(KEPT_COMMANDS)),
         fan_outs={f"f{number:039d}": 99 for number in range(MOST_STEPS)},
         added={
-            name: AddedStep(text(41), (text(ADDED_LIMIT // MOST_ADDED - 85),), text(20))
-            for name in names[MOST_STEPS:MOST_LIVE]
+            name: AddedStep(text(41), (text(ADDED_LIMIT // MOST_OPEN_ADDED - 85),), text(20))
+            for name in names[MOST_STEPS:MOST_NAMED]
         },
         # Their data counts as results, which use up the limit of both.
         signals=tuple(

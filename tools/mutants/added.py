@@ -80,8 +80,8 @@ ADDED = (
     Mutant(
         name="an-added-step-is-undone-before-its-adder",
         file=PLACES,
-        old="        for other in (one.adder, *one.after):\n",
-        new="        for other in one.after:\n",
+        old="dict.fromkeys(self._instances(self._added[name].adder))",
+        new="dict[str, None]()",
         tests=(
             f"{ENGINE_TESTS}::test_what_was_added_is_undone_before_its_adder_and_the_last_one_first",
         ),
@@ -100,8 +100,8 @@ ADDED = (
     Mutant(
         name="an-item-does-not-wait-for-what-its-siblings-add",
         file=PLACES,
-        old="for instance in self._siblings(adder)}",
-        new="for instance in (adder,)}",
+        old="if instance in self._added else self._plan.instances(step_of(instance))",
+        new="",
         tests=(
             f"{ENGINE_TESTS}::test_what_an_item_adds_after_its_own_fan_out_waits_for_the_items_alone",
         ),

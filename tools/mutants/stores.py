@@ -203,8 +203,8 @@ STORES = (
     Mutant(
         name="a-step-that-was-removed-does-not-come-back",
         file="layers/core/roundsman/aws/dynamodb/settled.py",
-        old="if row.steps.keys() <= task.steps.keys())",
-        new="if row.steps)",
+        old="if row.steps.keys() <= task.steps.keys() and",
+        new="if",
         tests=(
             "tests/unit/aws/dynamodb/test_settled.py::test_a_step_that_the_task_has_lost_does_not_come_back",
         ),

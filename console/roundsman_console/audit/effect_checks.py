@@ -101,7 +101,7 @@ def _by_step(
         # A restarted task does not know the items of its fan-outs yet.
         step = expanded.steps.get(name) or plan.defined(name)
         record = task.step(name)
-        last = task.used_rounds.get(name, 0)
+        last = task.last_used_round(name)
         if step is None and all(round_of(task.task_id, name, key) <= last for key in keys):
             continue  # an effect without compensation, of a step that a plan change has removed
         # The effect of a step without compensation still stands when its task is restarted.

@@ -212,9 +212,10 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
 
 def _failed_anew(before: Task, after: Task) -> bool:
     """Whether a task that a person let go on failed in the same write, after its claims: an undo
-    that was to let a step go on could not be sent any more."""
+    that was to let a step go on could not be sent any more. It may have failed so before."""
     error = None if after.ending is None else after.ending.error
-    return before.ending != after.ending and error is not None and error.type == KEY_EXPIRED
+    anew = before.ending != after.ending or before.command_ids != after.command_ids
+    return anew and error is not None and error.type == KEY_EXPIRED
 
 
 def of_effects(

@@ -93,7 +93,7 @@ def test_a_plan_without_kinds_keeps_its_text() -> None:
         ({"may_add": (replace(LEG, input=int),)}, "must be a TypedDict or a dataclass"),
         ({"may_add": (replace(LEG, input=Opaque),)}, "input of 'leg' in may_add: "),
         ({"most_added": 0}, "most_added must be a whole number of at least 1"),
-        ({"most_added": 101}, f"most_added is 101; at most {MOST_ADDED} steps can be added"),
+        ({"most_added": 1001}, f"most_added is 1001; at most {MOST_ADDED:,} steps can be added"),
         ({"may_add_after_no_return": (LEG,)}, "'leg' in may_add_after_no_return is not in may_add"),
         (
             {"may_add": (LEG,), "may_add_after_no_return": (LEG,)},

@@ -173,7 +173,7 @@ def test_kinds_of_steps_that_may_be_added_are_compared_as_steps_are() -> None:
     assert sentences(*differences(old, new)) == [
         "the workflow: point_of_no_return: none, now a",
         "the workflow: may_add: leg, now leg, note",
-        "the workflow: most_added: 100, now 9",
+        "the workflow: most_added: 1000, now 9",
         "the workflow: may_add_after_no_return: none, now note",
         "leg: result_limit: 4096 bytes, now 100 bytes",
         "note is added to the kinds of steps that may be added, at worker",

@@ -7,8 +7,9 @@ that names its adder, an item of the same fan-out, or a step of which its adder 
 after that step and not after its parts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from roundsman.model.task import AddedStep, step_of
@@ -30,6 +31,16 @@ def with_added(plan: "Plan", added: Mapping[str, AddedStep]) -> "dict[str, StepP
         found[step.name] = step if after == step.after else replace(step, after=after)
         found |= {name: parts.step(name) for name in parts.of(step.name)[1:]}
     return found
+
+
+def cycle_of(steps: "Iterable[StepPlan]") -> list[str]:
+    """Return the names of steps that come after one another, each after the next; else nothing."""
+    try:
+        TopologicalSorter({step.name: step.after for step in steps}).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle[::-1]
+    return []
 
 
 class _Parts:

@@ -5,7 +5,7 @@ plan, so a deployment does not change or break a task in flight. A plan contains
 explicitly: if a default changes in the code, the meaning of an old plan does not change.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -255,7 +255,20 @@ class Plan:
 
     def before(self, step: str) -> frozenset[str]:
         """Return all direct and indirect predecessors of the step."""
+        if self.added:  # those of all steps together would grow with the square of their number
+            return self.before_any((step,))
         return self._before[step]
+
+    def before_any(self, names: Iterable[str]) -> frozenset[str]:
+        """Return all direct and indirect predecessors of at least one of the steps."""
+        found: set[str] = set()
+        ahead = [other for name in names for other in self.steps[name].after]
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead += self.steps[name].after
+        return frozenset(found)
 
     def instances(self, step: str) -> tuple[str, ...]:
         """Return the names of the step's items if it is expanded, else its own name."""
@@ -354,7 +367,7 @@ class Plan:
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
-        if self.stored is not None and not self.added:
+        if self.stored is not None:
             return self._before_of_items(self.stored)
         found: dict[str, frozenset[str]] = {}
         order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()

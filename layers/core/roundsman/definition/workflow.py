@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from roundsman.definition.plan import Plan
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
-MOST_ADDED = 100  # beside those of the definition, for the same reason
+MOST_ADDED = 1_000  # each decision reads the records of all of them
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
 MIN_ATTEMPTS = 3
@@ -491,7 +491,8 @@ class Workflow:
     """The kinds of steps that a step may add while the task runs, by `Done(then=...)`. A kind is
     not one of `steps`, and has no `after`, `when` or `for_each` of its own."""
     most_added: int = MOST_ADDED
-    """How many steps may be added to one task; at most 100."""
+    """How many steps may be added to one task; at most 1,000, of which at most 100 are
+    not done at a time."""
     may_add_after_no_return: tuple[Step, ...] = ()
     """The kinds of `may_add` that may also be added where they do not come before the point of no
     return, so that they may run after it."""
@@ -666,7 +667,7 @@ class Workflow:
         check_count(f"{where}: most_added", self.most_added)
         if self.most_added > MOST_ADDED:
             raise DefinitionError(
-                f"{where}: most_added is {self.most_added}; at most {MOST_ADDED} steps can be "
+                f"{where}: most_added is {self.most_added}; at most {MOST_ADDED:,} steps can be "
                 "added to one task"
             )
 

@@ -7,14 +7,20 @@ decision that takes the reply, all of them or none. Where they stand in the orde
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 
-from roundsman.definition.added_steps import with_added
+from roundsman.definition.added_steps import cycle_of, with_added
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.history import few_words
 from roundsman.model.json import levels, size_in_bytes
-from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
+from roundsman.model.record_limits import (
+    ADDED_LIMIT,
+    ALL_ADDED_LIMIT,
+    LARGEST_STEP_INPUT,
+    MOST_OPEN_ADDED,
+    MOST_RECORDS,
+)
+from roundsman.model.states import SETTLED
 from roundsman.model.task import AddedStep, StepToAdd, step_of
 
 DEEPEST_STEP_INPUT = 20
@@ -49,11 +55,26 @@ def add_steps(context: DecisionContext, adder: str, then: Iterable[StepToAdd]) -
 
 
 def forget_added_steps(context: DecisionContext) -> None:
-    """Remove all added steps from a task that begins again. Used keys stay used."""
+    """Remove all added steps from a task that begins again. Used keys stay used.
+
+    The steps of a kind that are added then begin with a round that none of that kind has had.
+    """
     decision = context.decision
     for name in decision.task.added:
-        decision.remove(name)
+        decision.remove(name, remember_as=step_of(name))
     decision.task = replace(decision.task, added={})
+
+
+def kept_in_record(context: DecisionContext) -> set[str]:
+    """The steps whose records the record of the task has or may get: all but the settled added
+    ones, which are in rows beside it."""
+    decision = context.decision
+    settled = {name for name in decision.task.added if _is_settled(decision, name)}
+    return {*context.plan.steps, *decision.steps} - settled
+
+
+def _is_settled(decision: DecisionBuilder, name: str) -> bool:
+    return decision.step(name).process_state in SETTLED
 
 
 def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> Iterator[str]:
@@ -118,26 +139,38 @@ def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[
         return  # what comes after its adder alone forms no cycle
     more = {name: AddedStep(adder, one.after) for name, one in new.items()}
     steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
-    try:
-        TopologicalSorter({step.name: step.after for step in steps}).prepare()
-    except CycleError as error:
-        yield f"{adder} adds steps that form a cycle: {' after '.join(reversed(error.args[1]))}"
+    if cycle := cycle_of(steps):
+        yield f"{adder} adds steps that form a cycle: {' after '.join(cycle)}"
 
 
 def _of_number(context: DecisionContext, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
     """What is wrong with the number of steps, and the size of their names in the record."""
-    added, plan = context.decision.task.added, context.plan
-    many = len(added) + len(new)
+    decision, plan = context.decision, context.plan
+    many = len(decision.task.added) + len(new)
     if many > plan.most_added:
         yield f"{adder} adds {len(new)} steps, {many} in all; {plan.most_added} may be added"
-    records = len({*plan.steps, *context.decision.steps, *new})
+    added = decision.task.added
+    unsettled = {name: one for name, one in added.items() if not _is_settled(decision, name)}
+    still_open = len(unsettled) + len(new)
+    if still_open > MOST_OPEN_ADDED:
+        yield (
+            f"{adder} adds {len(new)} steps, for {still_open} that are not done; "
+            f"{MOST_OPEN_ADDED} may be open at a time"
+        )
+    records = len({*kept_in_record(context), *new})
     if records > MOST_RECORDS:
         yield f"{adder} adds {len(new)} steps, for {records} in all; {MOST_RECORDS} fit in one task"
-    names = [name for name, one in added.items() for name in (name, one.adder, *one.after)]
-    names += [name for one in new.values() for name in (one.name, adder, *one.after)]
-    size = sum(map(len, names))
-    if size > ADDED_LIMIT:
-        yield (
-            f"{adder} adds steps whose names, with those of the steps that they come after, make "
-            f"{size} bytes; {ADDED_LIMIT} fit: use shorter names, or fewer in after"
-        )
+    more = {one.name: AddedStep(adder, one.after) for one in new.values()}
+    for these, limit in ((unsettled, ADDED_LIMIT), (added, ALL_ADDED_LIMIT)):
+        size = _size_of_names(these) + _size_of_names(more)
+        if size > limit:
+            yield (
+                f"{adder} adds steps whose names, with those of the steps that they come after, "
+                f"make {size} bytes; {limit} fit: use shorter names, or fewer in after"
+            )
+
+
+def _size_of_names(added: Mapping[str, AddedStep]) -> int:
+    """The size in bytes of the names of these steps, their adders, and what they come after."""
+    names = (each for name, one in added.items() for each in (name, one.adder, *one.after))
+    return sum(map(len, names))

@@ -13,13 +13,14 @@ from dataclasses import replace
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo, may_have_been_performed
-from roundsman.engine.history import polled_words
+from roundsman.engine.history import few_words, polled_words
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import second
+from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.states import DONE, SETTLED, ProcessState
 from roundsman.model.task import (
     AfterUndo,
     Effect,
@@ -67,16 +68,29 @@ def begin_undos(context: DecisionContext) -> None:
     if restored := _include_restored(context):
         why = f"{ending.why}; may have been performed before the restore: {', '.join(restored)}"
         context.decision.ending = replace(ending, why=why)
+    waiting, added = _with_successors_unfinished(context), context.decision.task.added
+    room, later = context.decision.room_for_undos(), list[str]()
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
         if (
-            step.compensation is not None
-            and ending.undoes(step.name)
-            and record.process_state in TO_UNDO
-            and record.started_at is not None
-            and _successors_finished(context, step)
+            step.compensation is None
+            or not ending.undoes(step.name)
+            or record.process_state not in TO_UNDO
+            or record.started_at is None
+            or step.name in waiting
         ):
-            begin_undo(context, step)
+            continue
+        if step.name in added and record.process_state in SETTLED:
+            if room <= 0:
+                later.append(step.name)
+                continue
+            room -= 1
+        begin_undo(context, step)
+    if later:
+        context.decision.note(
+            f"{few_words(later)}: to be undone after the undos of other added steps, of which "
+            f"{MOST_ADDED_UNDOS} are in progress or have failed"
+        )
 
 
 def _include_restored(context: DecisionContext) -> list[str]:
@@ -101,7 +115,9 @@ def _include_restored(context: DecisionContext) -> list[str]:
 
 def ready_to_undo(context: DecisionContext) -> list[StepPlan]:
     """The steps whose undo can be claimed now."""
-    return [step for step in context.plan.steps.values() if _is_ready(context, step)]
+    waiting = _with_successors_unfinished(context)
+    steps = context.plan.steps.values()
+    return [one for one in steps if one.name not in waiting and _is_ready(context, one)]
 
 
 def begin_undo(
@@ -270,13 +286,10 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.record("undone", step.name, None, why)
 
 
-def _successors_finished(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether no direct or indirect successor is in progress or still to be undone."""
-    return all(
-        _is_finished(context, other)
-        for other in context.plan.steps.values()
-        if step.name in context.plan.before(other.name)
-    )
+def _with_successors_unfinished(context: DecisionContext) -> frozenset[str]:
+    """The steps with a direct or indirect successor that is in progress or still to be undone."""
+    steps = context.plan.steps.values()
+    return context.plan.before_any([one.name for one in steps if not _is_finished(context, one)])
 
 
 def _is_finished(context: DecisionContext, step: StepPlan) -> bool:
@@ -290,6 +303,4 @@ def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
     if record.process_state is not ProcessState.UNDOING or record.under_way:
         return False
-    # Failed undos are resubmitted together, so their order is checked again.
-    due = record.not_before is None or record.not_before <= context.now
-    return due and _successors_finished(context, step)
+    return record.not_before is None or record.not_before <= context.now

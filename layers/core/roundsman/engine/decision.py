@@ -47,6 +47,7 @@ from roundsman.model.record_limits import (
     ERRORS_LIMIT,
     LONGEST_DETAIL,
     LONGEST_WHY,
+    MOST_ADDED_UNDOS,
     MOST_OWED,
     cut,
 )
@@ -129,6 +130,9 @@ class StepChanges(TypedDict, total=False):
 
 WAIT_ENDED = "WaitEnded"
 """The error type of a step whose wait for a callback was ended."""
+
+NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
+"""The states of a step whose undo is in progress or has failed."""
 
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
@@ -339,15 +343,19 @@ class DecisionBuilder:
         else:
             del self.steps[name]
 
-    def remove(self, name: str) -> None:
-        """Remove the record of a step, but remember its last round: used keys stay used."""
+    def remove(self, name: str, *, remember_as: str | None = None) -> None:
+        """Remove the record of a step, but remember its last round: used keys stay used.
+
+        It is remembered by the name of the step, or by that of its kind.
+        """
         record = self.steps.pop(name, None)
         if record is None:
             return
         used = record.started_at is not None or record.tried
         last = record.round if used else record.round - 1
-        if last:
-            self.task = replace(self.task, used_rounds={**self.task.used_rounds, name: last})
+        as_name, before = remember_as or name, self.task.used_rounds
+        if last > before.get(as_name, 0):
+            self.task = replace(self.task, used_rounds={**before, as_name: last})
 
     def mark_possibly_performed(self, name: str, at: int | None) -> None:
         """Record that the waiting step may have been performed since `at` (epoch ms).
@@ -580,7 +588,18 @@ class DecisionBuilder:
             return True
         if plan is None or self.ending is None:
             return False
+        if self.room_for_undos() <= 0 and not self._undoing():
+            return False  # so many undos have failed that no other one begins
         return any(map(self.ending.undoes, left_to_undo(plan, self.steps)))
+
+    def room_for_undos(self) -> int:
+        """How many more undos of added steps that are settled may begin.
+
+        Until then such a step is in a row beside the record. The room ends because of failed undos
+        and of those in progress.
+        """
+        undos = (self.step(name).process_state in NOT_UNDONE for name in self.task.added)
+        return MOST_ADDED_UNDOS - sum(undos)
 
     def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
         """The end state of the task.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from roundsman.definition.expressions import NotAList, evaluate_list, paths_read
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.definition.workflow import MOST_STEPS
+from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
@@ -163,8 +164,8 @@ def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
     if others + len(items) > MOST_STEPS:
         many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
         raise UnusableList("TooManyItems", many)
-    names = {*context.plan.steps, *context.decision.steps, *item_names(step.name, len(items))}
-    records = len(names - {step.name})
+    items_of = item_names(step.name, len(items))
+    records = len({*kept_in_record(context), *items_of} - {step.name})
     if records > MOST_RECORDS:
         many = (
             f"{len(items)} items make {records} records with those of former runs; "

@@ -44,7 +44,7 @@ from roundsman.model.events import (
     UndoPart,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.record_limits import MOST_USED_ROUNDS
+from roundsman.model.record_limits import MOST_PART
 from roundsman.model.situations import (
     Asleep,
     Attempt,
@@ -173,6 +173,8 @@ def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
     why = f"undo of {', '.join(named)} requested by {event.asked.words}"
     # A step without compensation stands, and may be named again with a later part.
     part = tuple(dict.fromkeys((*decision.part, *named)))
+    if len(part) > MOST_PART:
+        raise Refused(f"the part has {len(part)} steps; {MOST_PART} fit: undo the whole task")
     return Termination(TaskState.COMPLETED, why, undo=True, part=part)
 
 
@@ -351,7 +353,7 @@ def _check_begin_anew(context: DecisionContext, event: Resubmit) -> None:
     ]
     if stands:
         raise Refused(
-            f"the effects of {', '.join(stands)} may stand and would happen twice: "
+            f"the effects of {few_words(stands)} may stand and would happen twice: "
             "undo the task first"
         )
 
@@ -362,12 +364,6 @@ def _begin_anew(context: DecisionContext) -> None:
     for name in list(context.decision.steps):
         context.decision.begin_anew(name)
     forget_added_steps(context)
-    removed = len(context.decision.task.used_rounds)
-    if removed > MOST_USED_ROUNDS:
-        raise Refused(
-            f"{removed} steps that were added in former runs have used keys, but "
-            f"{MOST_USED_ROUNDS} fit in one task: send a new order"
-        )
     context.decision.task = replace(context.decision.task, fan_outs={})
 
 

@@ -9,10 +9,11 @@ requests contain their results. An open task is refused then: its attempt may be
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from graphlib import CycleError
 
+from roundsman.definition.added_steps import cycle_of
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.definition.workflow import MOST_STEPS
+from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
@@ -147,10 +148,7 @@ class _PlanChange:
             for other in (one.adder, *one.after):
                 if other not in task.added and step_of(other) not in self.new.steps:
                     yield f"{name} was added after {other}, which that plan does not have"
-        made = self.new.for_task(task)
-        try:
-            made.before(next(iter(made.steps)))
-        except CycleError:
+        if cycle_of(self.new.for_task(task).steps.values()):
             yield "the steps that were added would form a cycle with the steps of that plan"
 
     def _out_of_order(self, name: str, kept: list[StepRecord]) -> Iterator[str]:
@@ -304,7 +302,7 @@ def _too_many_steps(context: DecisionContext) -> list[str]:
     many = context.plan.defined_steps
     if many > MOST_STEPS:
         return [f"it would have {many} steps with the items of its fan-outs, but {MOST_STEPS} fit"]
-    records = len({*context.plan.steps, *context.decision.steps})
+    records = len(kept_in_record(context))
     if records > MOST_RECORDS:
         return [f"it would have {records} steps with former items, but {MOST_RECORDS} fit"]
     removed = len(context.decision.task.used_rounds)

@@ -10,7 +10,10 @@ with text that cannot be compressed. It is packed, and what is not text takes li
 - the ids and names of unread signals: MOST_SIGNALS of them;
 - the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
-- the names of added steps: ADDED_LIMIT;
+- those of added steps, which are in rows beside the record once they are settled: MOST_OPEN_ADDED
+  that are not, and MOST_ADDED_UNDOS that were and are undone;
+- the names of added steps that are not settled: ADDED_LIMIT, and in rows those of all:
+  ALL_ADDED_LIMIT;
 - the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
 - texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
   `roundsman.wire.commands`.
@@ -39,11 +42,21 @@ SHORT_MESSAGE: Final = 200
 """The maximum length of a message, in bytes of UTF-8, if the record has many errors: the parts that
 differ between orders are left out. The history has the whole message."""
 MOST_RECORDS: Final = 250
-"""The maximum number of records of steps: those of the plan, with its items and the steps that were
-added, and those of items that a former run of the task had."""
+"""The maximum number of records of steps: those of the plan, with its items and the added steps
+that are not settled, and those of items that a former run of the task had."""
+MOST_OPEN_ADDED: Final = 100
+"""The maximum number of added steps of one task that are not settled. A reply that adds more is
+wrong."""
+MOST_ADDED_UNDOS: Final = 50
+"""The maximum number of undos of added steps of one task that are in progress or have failed. The
+others begin after them. If so many have failed, the task is Archived, and a person decides."""
+MOST_PART: Final = 200
+"""The maximum number of steps of a part of a task that is undone."""
 ADDED_LIMIT: Final = 16 * 1024
-"""The maximum size of the names of added steps, with those of the steps that added them and that
-they come after, in bytes."""
+"""The maximum size of the names of added steps that are not settled, with those of the steps that
+added them and that they come after, in bytes."""
+ALL_ADDED_LIMIT: Final = 160 * 1024
+"""The maximum size of these names of all added steps of a task, in bytes."""
 LARGEST_STEP_INPUT: Final = 16 * 1024
 """The maximum size of the input of one added step, in bytes of JSON. It is not in the record, but
 in a row with those of others."""

@@ -43,6 +43,10 @@ class ProcessState(StrEnum):
 DONE = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED})
 """The step states that allow the steps after this one to start."""
 
+SETTLED = DONE | {ProcessState.UNDONE}
+"""The step states that only an undo or a command changes. The store moves such steps to rows beside
+the record."""
+
 
 class SituationName(StrEnum):
     """The situations of a perform and of an undo by name, as people read them.

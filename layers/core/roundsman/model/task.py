@@ -517,8 +517,9 @@ class Task:
     corrections: tuple[Correction, ...] = ()
     """The corrections of the input, the oldest first."""
     used_rounds: Mapping[str, int] = field(default_factory=dict)
-    """The last round of each step whose keys were used and that a change of the plan has removed.
-    If a later plan has the step again, it begins with the next round."""
+    """The last round of each step whose keys were used and that the task does not have any more: a
+    change of the plan has removed it. If a later plan has the step again, it begins with the next
+    round. Of the added steps that the task has forgotten, it is the last one of each kind."""
     order_expires: bool = False
     """Whether the order row has an expiry: the store sets it when the task has ended, and takes it
     back when a person begins the task again."""
@@ -567,8 +568,12 @@ class Task:
 
     def untouched(self, name: str) -> StepRecord:
         """Return the record of a step that never began: UNTOUCHED, but for its round."""
-        used = self.used_rounds.get(name)
-        return UNTOUCHED if used is None else StepRecord(round=used + 1)
+        used = self.last_used_round(name)
+        return StepRecord(round=used + 1) if used else UNTOUCHED
+
+    def last_used_round(self, name: str) -> int:
+        """Return the last round of a step that the task does not have any more; 0 for others."""
+        return self.used_rounds.get(name) or self.used_rounds.get(step_of(name), 0)
 
     def input(self, order: Json, corrections: int | None = None) -> Json:
         """Return the order with the task's first `corrections` corrections; None: with all.

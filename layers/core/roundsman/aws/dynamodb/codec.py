@@ -74,7 +74,7 @@ PACKED = (
     "Signals",
 )
 """The attributes of a task that are packed: they grow, and no condition or index needs them."""
-INPUTS_IN_A_ROW = 16
+INPUTS_IN_A_ROW = 20
 """How many inputs of added steps are in one row (`roundsman.aws.dynamodb.input_rows`): 100 of them
 are in 7 rows, which one transaction can write beside the rows of settled steps and the history; and
 one row never has more than 400 KB."""

@@ -10,7 +10,8 @@ with its steps and not with their square.
   conditions of the record. So a row never exists without a record that lists it.
 - A row is never changed. If a step in it changes, as by an undo, the record has the step again,
   and the record counts. Of two rows with one step, the younger counts. A row of which no step
-  counts any more is removed; of an erased task, also one of which some steps do not count.
+  counts any more is removed; of an erased task, also one of which some steps do not count. A row
+  with the names of added steps stays until a younger one has them.
 - A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
   quickly, and DynamoDB bills reads by 4 KB.
 - A step that was added at run time takes its name, its digest and what it comes after into the row:
@@ -19,12 +20,13 @@ with its steps and not with their square.
 - A task to which steps were added writes its record in a transaction whenever it adds one, at twice
   the price. So its record is kept small: each row is begun from ROW_FROM bytes, and the youngest
   one is replaced by a larger one, with the next steps, until it has ROW_UP_TO.
-- There are at most MOST_ROWS, because a transaction has at most 100 writes, history included.
-  Beyond that, all of them are written again as one.
+- There are at most MOST_ROWS, because a transaction has at most 100 writes, history and the rows of
+  inputs included. Beyond that, the smallest ones are written again as one, of MERGED_UP_TO at most.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.dynamodb.codec import (
@@ -48,7 +50,7 @@ from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, packed, unpacked
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
-from roundsman.model.states import ProcessState
+from roundsman.model.states import SETTLED
 from roundsman.model.task import (
     ADDED_SCHEMA,
     DIVIDED_SCHEMA,
@@ -68,14 +70,16 @@ ROW_FROM = 1024
 ROW_UP_TO = 3 * 1024
 """The size in bytes from which they get a row however large the earlier rows are, and from which
 the row of added steps is not extended any more."""
-MOST_ROWS = 48
-"""The maximum number of rows of a task."""
+MOST_ROWS = 40
+"""The number of rows of a task from which some of them are written again as one."""
+MERGED_UP_TO = 64 * 1024
+"""The maximum size in bytes of rows together that are written again as one."""
+LARGE_RECORD = 64 * 1024
+"""The size in bytes from which the settled steps of an ended task, too, get a row: all steps of an
+erased task change at once."""
 FEW_STEPS = 8
 """A task with so many records of steps or fewer gets no rows: too few writes would follow, since
 one that adds a row costs twice as much."""
-
-SETTLED = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED, ProcessState.UNDONE})
-"""The states of steps that are moved to a row: they change only by an undo or a command."""
 
 _MARK = "#settled#"
 
@@ -101,11 +105,11 @@ def divide(task: Task) -> Division:
     inside = {name: one for name, one in task.steps.items() if name not in elsewhere}
     record = _record(task, inside, rows)
     new = _steps_for_a_row(task, inside, rows, record)
+    again = _versions_to_merge(rows) or (_version_to_extend(task, rows) if new else set())
     added = None
-    if new:
-        again = _row_to_extend(task, rows)
-        rows = tuple(row for row in rows if row is not again)
-        before = {name: task.steps[name] for name, row in elsewhere.items() if row is again}
+    if new or again:
+        rows = tuple(row for row in rows if row.version not in again)
+        before = {name: task.steps[name] for name, row in elsewhere.items() if row.version in again}
         added = _row(task, {**before, **new})
         left = {name: one for name, one in inside.items() if name not in new}
         record = _record(task, left, (*rows, added))
@@ -146,11 +150,16 @@ def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
         for row in task.settled
         if row.steps.keys() <= task.steps.keys() and row.added.items() <= task.added.items()
     )
-    if len(rows) > MOST_ROWS:
-        return ()
+    youngest = {name: row for row in rows for name in row.steps}
     counting = _counting(task, rows)
-    needed = any if task.erased_at is None else all
-    return tuple(row for row in rows if needed(counting.get(name) is row for name in row.steps))
+    if task.erased_at is not None:
+        return tuple(row for row in rows if all(counting.get(name) is row for name in row.steps))
+    return tuple(
+        row
+        for row in rows
+        if any(counting.get(name) is row for name in row.steps)
+        or any(youngest[name] is row for name in row.added)
+    )
 
 
 def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
@@ -174,21 +183,29 @@ def _steps_for_a_row(
     task: Task, inside: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
 ) -> Mapping[str, StepRecord]:
     """The settled steps that this write moves to a row; empty if they are too few for one."""
-    if task.ended or len(task.steps) <= FEW_STEPS:
+    if len(task.steps) <= FEW_STEPS:
         return {}
     before = 0 if task.added else sum(row.size for row in rows)
-    enough = max(ROW_FROM, min(ROW_UP_TO, before))
+    enough = LARGE_RECORD if task.ended else max(ROW_FROM, min(ROW_UP_TO, before))
     if not is_larger(record, enough):
         return {}
     steps = {name: one for name, one in inside.items() if one.process_state in SETTLED}
     return steps if steps and _row(task, steps).size > enough else {}
 
 
-def _row_to_extend(task: Task, rows: Sequence[SettledRow]) -> SettledRow | None:
-    """The row that is written again together with the next steps; None if there is none."""
-    if not task.added or not rows or rows[-1].size > ROW_UP_TO:
-        return None
-    return rows[-1]
+def _version_to_extend(task: Task, rows: Sequence[SettledRow]) -> set[int]:
+    """The row that is written again together with the next steps; empty if there is none."""
+    extends = task.added and rows and rows[-1].size <= ROW_UP_TO
+    return {rows[-1].version} if extends else set()
+
+
+def _versions_to_merge(rows: Sequence[SettledRow]) -> set[int]:
+    """The rows that are written again as one, because there are too many; mostly none."""
+    if len(rows) <= MOST_ROWS:
+        return set()
+    smallest = sorted(rows, key=lambda row: row.size)
+    sizes = accumulate(row.size for row in smallest)
+    return {row.version for row, size in zip(smallest, sizes, strict=True) if size <= MERGED_UP_TO}
 
 
 def _row(task: Task, steps: Mapping[str, StepRecord]) -> SettledRow:
