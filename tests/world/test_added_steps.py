@@ -332,3 +332,23 @@ def test_a_step_that_was_added_since_a_restored_instant_is_unknown_to_an_undo() 
     world.run(for_=timedelta(minutes=30))
     assert world.task("ord-1").state is TaskState.UNDONE
     assert world.standing("ord-1") == [*LEGS, "notify[receipt]"]
+
+
+def test_what_cannot_be_undone_stands_from_each_run_of_an_order_that_begins_again() -> None:
+    """A receipt is sent by each run that pays, and the run between them adds none."""
+    carriers, agents = Carriers(), [payment()]
+    refunded = replace(trip, point_of_no_return=None, may_add_after_no_return=())
+    world = World(refunded, agents=[carriers.agent(), *agents])
+    world.submit(ORDER)
+    world.run()
+    for declined in (True, False):
+        world.operator.undo("ord-1")
+        world.run()
+        assert world.task("ord-1").state is TaskState.UNDONE
+        if declined:
+            world.on("charge").refuses("CardDeclined", times=1)
+        world.operator.resubmit("ord-1", again=True)
+        world.run()
+    assert world.task("ord-1").state is TaskState.COMPLETED
+    assert [*world.standing("ord-1")].count("notify[receipt]") == 2
+    world.all_is_well()

@@ -60,10 +60,11 @@ def undo_in_order(order: StoredOrder) -> Findings:
     for name, record in task.steps.items():
         if record.operation != UNDO or not record.under_way or name not in plan.steps:
             continue
+        later = plan.after_any((name,))
         ahead = [
             other
-            for other in _later(plan, name)
-            if not undo_is_settled(plan, other, task.step(other))
+            for other in plan.steps
+            if other in later and not undo_is_settled(plan, other, task.step(other))
         ]
         if ahead:
             yield Broken(f"{name} is undone before {' and '.join(ahead)}")
@@ -72,10 +73,6 @@ def undo_in_order(order: StoredOrder) -> Findings:
         yield OTHER_PLAN
     else:
         yield from found
-
-
-def _later(plan: Plan, name: str) -> list[str]:
-    return [other for other in plan.steps if name in plan.before(other)]
 
 
 def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Broken]:
@@ -88,10 +85,11 @@ def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Bro
             if row.kind in (UNDONE, UNDO_FAILED, "rerouted", "resolve"):
                 begun.pop(row.step, None)
             continue
-        for other in _later(plan, row.step) if row.step in plan.steps else ():
-            if other in begun:
+        later = plan.after_any((row.step,)) if row.step in plan.steps else frozenset()
+        for other, seq in begun.items():
+            if other in later:
                 what = f"the undo of {row.step} began before that of {other} was finished"
-                yield Broken(what, (begun[other], row.seq))
+                yield Broken(what, (seq, row.seq))
         begun[row.step] = row.seq
 
 

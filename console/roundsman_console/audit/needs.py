@@ -78,6 +78,8 @@ def _patience(late_for: int) -> int:
 def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
     """The steps of the expanded plan that can be claimed at `now`, to perform or to undo."""
     scheduled = task.state is TaskState.SCHEDULED and task.start_at > now
+    unsettled = [one for one in plan.steps if not undo_is_settled(plan, one, task.step(one))]
+    before_others = plan.before_any(unsettled)
     for name, step in plan.steps.items():
         record = task.step(name)
         if record.under_way or isinstance(record.situation, WithoutAgent):
@@ -88,10 +90,8 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
             begun = all(task.step(other).process_state in DONE for other in step.after)
             if begun and task.ending is None and not scheduled:
                 yield name
-        elif record.process_state is ProcessState.UNDOING:
-            later = (other for other in plan.steps if name in plan.before(other))
-            if all(undo_is_settled(plan, other, task.step(other)) for other in later):
-                yield name
+        elif record.process_state is ProcessState.UNDOING and name not in before_others:
+            yield name
 
 
 def undo_is_settled(plan: Plan, name: str, record: StepRecord) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from graphlib import CycleError
 
+from roundsman.definition.added_steps import cycle_of
 from roundsman.definition.plan import Plan
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
@@ -79,10 +79,10 @@ def _why_not_in(plan: Plan, task: Task, name: str) -> str:
         return f"{name} is added, and is of no kind of its plan"
     if len(task.added) > plan.most_added:
         return f"{name} is added, as one of {len(task.added)}"
-    try:
-        before = plan.for_task(task).before(name)
-    except CycleError:
+    made = plan.for_task(task)
+    if cycle_of(made.steps.values()):
         return f"{name} is added, and the steps form a cycle"
+    before = made.before(name)
     missing = [one for one in task.added[name].after if one not in before and not _items(plan, one)]
     return f"{name} is added after {' and '.join(missing)}" if missing else ""
 

@@ -189,10 +189,10 @@ def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
 
     An undo after which the task goes on has no later steps.
     """
-    later = [other for other in plan.steps if name in plan.before(other)]
+    later = plan.after_any((name,))
     ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
     if ahead:
-        what = f"{name} is undone before {' and '.join(ahead)}"
+        what = f"{name} is undone before {' and '.join(sorted(ahead))}"
         yield Broken(Invariant.UNDO_IN_ORDER, task.task_id, what)
 
 

@@ -179,7 +179,9 @@ class InvariantWatch:
         same = before is not None and before.created_at == task.created_at
         self._of_promises(plan, before if same else None, task, now)
         if before is not None and before.state in BEGUN_ANEW and not task.ended:
-            rounds = {name: record.round for name, record in task.steps.items()}
+            # It has forgotten the steps that were added to it, which may be added once more.
+            names = {*self._begun_anew.get(task.task_id, NEVER), *before.steps, *task.steps}
+            rounds = {name: task.step(name).round for name in names}
             self._begun_anew[task.task_id] = rounds
 
     def _of_promises(self, plan: Plan | None, before: Task | None, task: Task, now: int) -> None:

@@ -310,13 +310,13 @@ def test_names_that_are_too_long_together_fail_the_attempt() -> None:
 def test_the_size_of_all_names_is_that_of_added_steps_their_adders_and_those_before(
     more: int,
 ) -> None:
-    open_now = ("leg[b]", "leg[a]", "alone")  # leg[a] is done: it is in a row
+    open_now = ("leg[c]", "leg[a]", "alone")  # leg[a] is done, and leg[b] with what it adds
     beside = (*open_now, "leg[b]", "alone", "leg[]")  # the adder, and what the new step comes after
     label = "c" * (ADDED_LIMIT - sum(map(len, beside)) + more)
     world = trip()
     world.adds("find", leg("a", "alone"))
     world.succeeds("alone")
-    world.adds("leg[a]", leg("b", "alone"))
+    world.adds("leg[a]", leg("b", "alone"), leg("c", "alone"))
     world.adds("leg[b]", leg(label, "alone"))
     if more:
         assert f"make {ADDED_LIMIT + 1} bytes; {ADDED_LIMIT} fit" in error_of(world, "leg[b]")

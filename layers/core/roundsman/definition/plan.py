@@ -270,6 +270,17 @@ class Plan:
                 ahead += self.steps[name].after
         return frozenset(found)
 
+    def after_any(self, names: Iterable[str]) -> frozenset[str]:
+        """Return all direct and indirect successors of at least one of the steps."""
+        found: set[str] = set()
+        ahead = [other for name in names for other in self._directly_after[name]]
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead += self._directly_after[name]
+        return frozenset(found)
+
     def instances(self, step: str) -> tuple[str, ...]:
         """Return the names of the step's items if it is expanded, else its own name."""
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
@@ -364,6 +375,14 @@ class Plan:
         plan = replace(self, stored=self, fan_outs=counts, steps={})
         items = chain.from_iterable(_items(plan, step) for step in self.steps.values())
         return replace(plan, steps={item.name: item for item in items})
+
+    @cached_property
+    def _directly_after(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {name: [] for name in self.steps}
+        for step in self.steps.values():
+            for name in step.after:
+                found[name].append(step.name)
+        return found
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:

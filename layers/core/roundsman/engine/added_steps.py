@@ -144,20 +144,27 @@ def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[
 
 
 def _of_number(context: DecisionContext, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
-    """What is wrong with the number of steps, and the size of their names in the record."""
+    """What is wrong with the number of steps, and the size of their names in the record.
+
+    The adder is done by then, so it does not count as open.
+    """
     decision, plan = context.decision, context.plan
     many = len(decision.task.added) + len(new)
     if many > plan.most_added:
         yield f"{adder} adds {len(new)} steps, {many} in all; {plan.most_added} may be added"
     added = decision.task.added
-    unsettled = {name: one for name, one in added.items() if not _is_settled(decision, name)}
+    unsettled = {
+        name: one
+        for name, one in added.items()
+        if name != adder and not _is_settled(decision, name)
+    }
     still_open = len(unsettled) + len(new)
     if still_open > MOST_OPEN_ADDED:
         yield (
             f"{adder} adds {len(new)} steps, for {still_open} that are not done; "
             f"{MOST_OPEN_ADDED} may be open at a time"
         )
-    records = len({*kept_in_record(context), *new})
+    records = len({*kept_in_record(context), *new} - ({adder} & added.keys()))
     if records > MOST_RECORDS:
         yield f"{adder} adds {len(new)} steps, for {records} in all; {MOST_RECORDS} fit in one task"
     more = {one.name: AddedStep(adder, one.after) for one in new.values()}

@@ -48,13 +48,8 @@ def depend_on(plan: Plan, steps: Mapping[str, StepRecord], part: Iterable[str]) 
     The task is completed, so it has a record of every step of its plan.
     """
     names = frozenset(part)
-    return [
-        name
-        for name in plan.steps
-        if name not in names
-        and may_have_taken_effect(steps[name])
-        and not names.isdisjoint(plan.before(name))
-    ]
+    later = plan.after_any(names) - names
+    return [name for name in plan.steps if name in later and may_have_taken_effect(steps[name])]
 
 
 def with_unknown_items(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:

@@ -44,7 +44,7 @@ from roundsman.model.events import (
     UndoPart,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.record_limits import MOST_PART
+from roundsman.model.record_limits import MOST_PART, MOST_USED_ROUNDS
 from roundsman.model.situations import (
     Asleep,
     Attempt,
@@ -159,8 +159,9 @@ def _part_undone(context: DecisionContext, event: UndoPart) -> Termination:
     named = tuple(dict.fromkeys(event.steps))
     for name in named:
         _check_stands(context, name)
-        follows = not plan.before(name).isdisjoint(named)
-        if plan.steps[name].compensation is None and not follows:
+    later = plan.after_any(named)
+    for name in named:
+        if plan.steps[name].compensation is None and name not in later:
             raise Refused(
                 f"{name} has no compensation: it can only be named because it comes after another "
                 "step that is named, and its effect stands then"
@@ -364,6 +365,12 @@ def _begin_anew(context: DecisionContext) -> None:
     for name in list(context.decision.steps):
         context.decision.begin_anew(name)
     forget_added_steps(context)
+    removed = len(context.decision.task.used_rounds)
+    if removed > MOST_USED_ROUNDS:
+        raise Refused(
+            f"{removed} steps, or kinds of added steps, of former runs have used keys, but "
+            f"{MOST_USED_ROUNDS} fit in one task: send a new order"
+        )
     context.decision.task = replace(context.decision.task, fan_outs={})
 
 
