@@ -236,7 +236,7 @@ def later_words(names: list[str]) -> str:
 
 
 def test_so_many_undos_of_settled_added_steps_begin_and_then_one_for_each_that_is_made() -> None:
-    world, settled, _ = undoing(MOST_ADDED_UNDOS + 15)
+    world, settled, _ = undoing(MOST_ADDED_UNDOS + 12)
     first, rest = settled[:MOST_ADDED_UNDOS], settled[MOST_ADDED_UNDOS:]
     assert in_state(world, P.UNDOING) == first
     decision = world.succeeds(settled[7])
@@ -426,7 +426,7 @@ def test_no_key_of_an_added_step_is_used_in_two_runs_whatever_they_add() -> None
 
 def test_a_task_of_any_number_of_added_steps_begins_again() -> None:
     world = trip()
-    with_legs(world, MOST_ADDED, P.UNDONE)
+    with_legs(world, MOST_USED_ROUNDS + 100, P.UNDONE)
     succeed(world, ["find"])
     world.is_refused("alone", effect=Effect.NONE)
     while undos := in_state(world, P.UNDOING):
