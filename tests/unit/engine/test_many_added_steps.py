@@ -243,10 +243,10 @@ def test_so_many_undos_of_settled_added_steps_begin_and_then_one_for_each_that_i
     assert requests_in(decision) == [rest[0]]
     assert later_words(rest[1:]) in decision.reason
     assert in_state(world, P.PROCESSED) == ["find", *rest[1:]]
-    while world.task.state is TaskState.UNDOING:
+    while world.task_state() is TaskState.UNDOING:
         assert len(in_state(world, P.UNDOING)) <= MOST_ADDED_UNDOS
         succeed(world, in_state(world, P.UNDOING)[:1])
-    assert world.task.state is TaskState.UNDONE
+    assert world.task_state() is TaskState.UNDONE
     assert in_state(world, P.UNDONE) == [*world.plan.for_task(world.task).steps]
 
 
@@ -268,33 +268,33 @@ def test_undos_of_added_steps_that_were_not_settled_begin_without_regard_to_the_
 def test_undos_that_have_failed_take_room_and_the_task_ends_when_none_is_left() -> None:
     world, settled, _ = undoing(MOST_ADDED_UNDOS + 3)
     refuse(world, settled[: MOST_ADDED_UNDOS - 1])
-    assert world.task.state is TaskState.UNDOING, "one undo is in progress"
+    assert world.task_state() is TaskState.UNDOING, "one undo is in progress"
     world.is_refused(settled[MOST_ADDED_UNDOS - 1])
-    assert world.task.state is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.ARCHIVED
     assert in_state(world, P.PROCESSED) == ["find", *settled[MOST_ADDED_UNDOS:]]
 
 
 def test_the_task_does_not_end_while_an_undo_that_needs_no_room_is_in_progress() -> None:
     world, settled, failed = undoing(MOST_ADDED_UNDOS + 3, failed=1)
     refuse(world, settled[:MOST_ADDED_UNDOS])
-    assert world.task.state is TaskState.UNDOING
+    assert world.task_state() is TaskState.UNDOING
     succeed(world, failed)
-    assert world.task.state is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.ARCHIVED
 
 
 def test_a_step_of_the_definition_is_undone_before_the_task_ends_though_there_is_no_room() -> None:
     world, settled, _ = undoing(MOST_ADDED_UNDOS)
     refuse(world, settled)
-    assert (world.task.state, world.state("find")) == (TaskState.UNDOING, P.UNDOING)
+    assert (world.task_state(), world.state("find")) == (TaskState.UNDOING, P.UNDOING)
     world.succeeds("find")
-    assert world.task.state is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.ARCHIVED
 
 
 def archived() -> tuple[World, list[str]]:
     """A task that is archived with 50 undos that have failed, three legs left to undo, and find."""
     world, settled, _ = undoing(MOST_ADDED_UNDOS + 3)
     refuse(world, settled[:MOST_ADDED_UNDOS])
-    assert world.task.state is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.ARCHIVED
     return world, settled
 
 
@@ -305,21 +305,21 @@ def test_a_person_resubmits_the_failed_undos_and_the_others_go_on_to_the_end() -
     assert in_state(world, P.UNDOING) == settled[:MOST_ADDED_UNDOS]
     while undos := in_state(world, P.UNDOING):
         succeed(world, undos)
-    assert world.task.state is TaskState.UNDONE
+    assert world.task_state() is TaskState.UNDONE
 
 
 def test_a_person_resolves_one_failed_undo_and_the_others_follow_one_by_one() -> None:
     world, settled = archived()
     world.resolve(settled[3])
-    assert world.task.state is TaskState.UNDOING
+    assert world.task_state() is TaskState.UNDOING
     world.start()
     for name in (*settled[MOST_ADDED_UNDOS:], "find"):
         assert in_state(world, P.UNDOING) == [name]
         world.succeeds(name)
-    assert world.task.state is TaskState.ARCHIVED, "49 undos have failed"
+    assert world.task_state() is TaskState.ARCHIVED, "49 undos have failed"
     for name in in_state(world, P.UNDO_ERROR):
         world.resolve(name)
-    assert world.task.state is TaskState.UNDONE
+    assert world.task_state() is TaskState.UNDONE
 
 
 def test_a_person_resubmits_one_failed_undo_and_the_others_follow_once_it_is_made() -> None:
@@ -333,7 +333,7 @@ def test_a_person_resubmits_one_failed_undo_and_the_others_follow_once_it_is_mad
 def test_an_archived_task_with_steps_left_to_undo_does_not_begin_again() -> None:
     world, _ = archived()
     world.cancel(undo=False)
-    assert world.task.state is TaskState.CANCELLED
+    assert world.task_state() is TaskState.CANCELLED
     with pytest.raises(Refused, match="and 44 more may stand and would happen twice"):
         world.resubmit(again=True)
 
@@ -342,13 +342,13 @@ def test_a_part_of_a_completed_task_is_undone_in_parts_as_well() -> None:
     world = trip()
     settled = with_legs(world, MOST_ADDED_UNDOS + 10)
     succeed(world, ["find", "alone"])
-    assert world.task.state is TaskState.COMPLETED
+    assert world.task_state() is TaskState.COMPLETED
     world.ask_undo(*settled)
     world.start()
     assert in_state(world, P.UNDOING) == settled[:MOST_ADDED_UNDOS]
     while undos := in_state(world, P.UNDOING):
         succeed(world, undos)
-    assert world.task.state is TaskState.COMPLETED
+    assert world.task_state() is TaskState.COMPLETED
     assert in_state(world, P.UNDONE) == settled
 
 
@@ -359,7 +359,7 @@ def test_a_part_that_is_archived_for_want_of_room_leaves_the_other_steps_alone()
     world.ask_undo(*settled)
     world.start()
     refuse(world, in_state(world, P.UNDOING))
-    assert world.task.state is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.ARCHIVED
     assert in_state(world, P.PROCESSED) == ["find", *settled[MOST_ADDED_UNDOS:], "alone"]
 
 
@@ -370,7 +370,7 @@ def test_a_part_has_at_most_so_many_steps() -> None:
     with pytest.raises(Refused, match="the part has 201 steps; 200 fit: undo the whole task"):
         world.ask_undo(*settled)
     world.ask_undo(*settled[1:])
-    assert world.task.state is TaskState.UNDOING
+    assert world.task_state() is TaskState.UNDOING
 
 
 def test_steps_that_were_undone_before_count_as_steps_of_the_part() -> None:
@@ -395,7 +395,7 @@ def run_and_undo(world: World, *names: str) -> list[str]:
     world.is_refused("alone", effect=Effect.NONE)
     while undos := in_state(world, P.UNDOING):
         succeed(world, undos)
-    assert world.task.state is TaskState.UNDONE
+    assert world.task_state() is TaskState.UNDONE
     return keys
 
 
