@@ -152,9 +152,9 @@ ADDED = (
         old="if self.room_for_undos() <= 0 and not self._undoing():",
         new="if self.room_for_undos() <= 0:",
         tests=(
-            f"{MANY_TESTS}::test_so_many_undos_of_settled_added_steps_begin_and_then_one_for_each_that_is_made",
+            f"{MANY_TESTS}::test_the_task_does_not_end_while_the_undos_that_fill_the_room_wait_for_their_agent",
         ),
-        why="a task is archived while the undos that fill the room go well",
+        why="a task is archived while the undos that fill the room wait for a hold to end",
     ),
     Mutant(
         name="failed-undos-take-room",

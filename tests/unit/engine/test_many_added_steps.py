@@ -274,6 +274,16 @@ def test_undos_that_have_failed_take_room_and_the_task_ends_when_none_is_left() 
     assert in_state(world, P.PROCESSED) == ["find", *settled[MOST_ADDED_UNDOS:]]
 
 
+def test_the_task_does_not_end_while_the_undos_that_fill_the_room_wait_for_their_agent() -> None:
+    world = trip()
+    world.succeeds("find")
+    settled = with_legs(world, MOST_ADDED_UNDOS + 1)
+    world.hold("worker", 3_600).is_refused("alone", effect=Effect.NONE)
+    assert in_state(world, P.UNDOING) == [*settled[:-1], "alone"]
+    assert not any(world.record(name).under_way for name in settled)
+    assert world.task_state() is TaskState.UNDOING
+
+
 def test_the_task_does_not_end_while_an_undo_that_needs_no_room_is_in_progress() -> None:
     world, settled, failed = undoing(MOST_ADDED_UNDOS + 3, failed=1)
     refuse(world, settled[:MOST_ADDED_UNDOS])
