@@ -145,6 +145,18 @@ def test_records_of_added_steps_that_are_settled_are_beside_the_record(more: int
 
 
 @pytest.mark.parametrize("more", [0, 1])
+def test_the_record_of_an_added_step_is_beside_it_once_its_reply_adds_others(more: int) -> None:
+    """The record has those of `find`, `alone`, former items, another leg, and what is added."""
+    world = trip()
+    world.adds("find", *legs(2))
+    former = MOST_RECORDS - 4 + more
+    gone = {f"gone[{n}]": step_record(process_state=P.SKIPPED) for n in range(former)}
+    world.task = replace(world.task, steps={**world.task.steps, **gone})
+    world.adds("leg[n0]", StepToAdd("leg[next]"))
+    assert ("leg[next]" in world.task.added) is not bool(more)
+
+
+@pytest.mark.parametrize("more", [0, 1])
 def test_items_of_a_fan_out_find_room_beside_added_steps_that_are_settled(more: int) -> None:
     made = plan(FIND, ALONE, pick(ALONE), may_add=(LEG,), on_failure=Undo())
     world = World(made, order=lines(20))
