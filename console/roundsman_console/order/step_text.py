@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.plan import Plan, SignalPlan, SleepForPlan, SleepUntilPlan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
@@ -151,12 +151,15 @@ def wait_words(step: StepPlan) -> str:
 
     Empty for any other step.
     """
-    if step.signal is not None:
-        within = format_duration(step.signal_within)
-        return f"waits for the signal {step.signal} for {within}"
-    if step.sleeps_until is not None:
-        return f"sleeps until {step.sleeps_until}"
-    return "" if step.sleeps_for is None else f"sleeps for {format_duration(step.sleeps_for)}"
+    match step.awaits:
+        case SignalPlan(name, within):
+            return f"waits for the signal {name} for {format_duration(within)}"
+        case SleepUntilPlan(instant):
+            return f"sleeps until {instant}"
+        case SleepForPlan(duration):
+            return f"sleeps for {format_duration(duration)}"
+        case None:
+            return ""
 
 
 def _held(

@@ -227,8 +227,7 @@ class _PlanChange:
         gone = record.agent is not None and record.agent not in new.agents
         is_kind = old.name in self.old.kinds
         after_others = not is_kind and comes_after_others(self.old, self.new, old.name)
-        waits = isinstance(record.situation, AwaitsSignal)
-        waits_otherwise = waits and old.signal_within != new.signal_within
+        waits_otherwise = isinstance(record.situation, AwaitsSignal) and old.awaits != new.awaits
         return gone or after_others or waits_otherwise or bool(list(_meaning(old, new)))
 
 
@@ -266,7 +265,7 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
     if _kind_words(old) != _kind_words(new):
         yield _kind_words(new)
-    elif (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
+    elif old.sleeps and old.awaits != new.awaits:
         yield "its sleep is another"
     elif old.signal != new.signal:
         yield f"it waits for the signal {new.signal}, not {old.signal}"
