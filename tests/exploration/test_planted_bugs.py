@@ -149,7 +149,7 @@ def only_what_is_processed_is_undone(patch: Patch) -> None:
 
 
 def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
-    patch.setattr(compensation, "_successors_finished", lambda context, step: True)
+    patch.setattr(compensation, "_with_successors_unfinished", lambda context: frozenset())
 
 
 def nothing_is_owed(patch: Patch) -> None:

@@ -128,7 +128,7 @@ def starts_everything(patch: Patch, _: World) -> None:
 
 
 def undoes_in_any_order(patch: Patch, world: World) -> None:
-    patch.setattr(compensation, "_successors_finished", lambda context, step: True)
+    patch.setattr(compensation, "_with_successors_unfinished", lambda context: frozenset())
     world.on("charge").refuses()
 
 
