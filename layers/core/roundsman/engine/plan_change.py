@@ -140,9 +140,7 @@ class _PlanChange:
                 yield f"{name} was added, and that plan does not have {step_of(name)} in may_add"
                 continue
             record = self.context.decision.step(name)
-            if _is_free(record):
-                yield from self._after_no_return(name)
-            elif old is not None:
+            if old is not None and not _is_free(record):
                 yield from (
                     sentence.replace(old.name, name, 1)
                     for sentence in _different(old, new, [record])
@@ -152,18 +150,24 @@ class _PlanChange:
                     yield f"{name} was added after {other}, which that plan does not have"
         if cycle_of(self.new.for_task(task).steps.values()):
             yield "the steps that were added would form a cycle with the steps of that plan"
-
-    def _after_no_return(self, name: str) -> Iterator[str]:
-        """Why an added step that was not performed may not follow the point of no return."""
-        kind, point = step_of(name), self.new.point_of_no_return
-        if point is None or kind in self.new.kinds_after_no_return:
             return
-        made = self.new.for_task(self.context.decision.task)
-        if name not in made.before(made.instances(point)[0]):
-            yield (
-                f"{name} was added, and could follow the point of no return of that plan, {point}; "
-                f"that plan does not have {kind} in may_add_after_no_return"
-            )
+        yield from self._after_no_return()
+
+    def _after_no_return(self) -> Iterator[str]:
+        """Why added steps that were not performed may not follow the point of no return."""
+        decision, point = self.context.decision, self.new.point_of_no_return
+        if point is None:
+            return
+        made = self.new.for_task(decision.task)
+        before = made.before(made.instances(point)[0])
+        for name in made.added:
+            kind = step_of(name)
+            waits = name in made.steps and _is_free(decision.step(name))
+            if waits and name not in before and kind not in made.kinds_after_no_return:
+                yield (
+                    f"{name} was added, and could follow the point of no return of that plan, "
+                    f"{point}; that plan does not have {kind} in may_add_after_no_return"
+                )
 
     def _out_of_order(self, name: str, kept: list[StepRecord]) -> Iterator[str]:
         """Why the place of a step in the order of the new plan does not fit what has happened."""
