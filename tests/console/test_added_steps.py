@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from roundsman.definition.workflow import Archive
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd
+from roundsman_console.order import show_command
 from roundsman_console.order.show_command import steps_table, undo_lines
 from roundsman_console.order.step_text import span
 from roundsman_console.order.view import task_document
 from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_console.orders.step_marks import marks_of
 from roundsman_console.web.drawings.gantt import bars
+from tests.console.operators import Operator
 from tests.support.large_orders import REFUSED, MadeOrder, loop_of
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
@@ -93,6 +96,19 @@ def test_the_steps_that_a_thousand_undos_took_back_are_one_line() -> None:
     ]
     found = diagnose(order.task, order.plan, TaskFacts(at=order.task.ended_at or 0))
     assert "undone: find, leg (1,000 steps)" in found.evidence
+
+
+def test_show_has_the_newest_rows_of_a_long_history_and_the_command_for_all(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = loop_of(150)
+    found = (order.task, order.plan, order.history)
+    monkeypatch.setattr(show_command, "find_shown", lambda *_, **__: found)
+    lines = operator.types("show", "ord-1").stdout.splitlines()
+    assert "50 earlier rows: roundsman timeline ord-1" in lines
+    rows = [line for line in lines if "  added  " in line]
+    assert len(rows) == 100
+    assert rows[-1].endswith("leg[n0148]: adds leg[n0149]")
 
 
 def test_many_added_steps_are_named_by_their_kind_and_number() -> None:
