@@ -62,7 +62,7 @@ def undo_in_order(order: StoredOrder) -> Findings:
             continue
         ahead = [
             other
-            for other in _later(plan, name)
+            for other in plan.later(name)
             if not undo_is_settled(plan, other, task.step(other))
         ]
         if ahead:
@@ -72,10 +72,6 @@ def undo_in_order(order: StoredOrder) -> Findings:
         yield OTHER_PLAN
     else:
         yield from found
-
-
-def _later(plan: Plan, name: str) -> list[str]:
-    return [other for other in plan.steps if name in plan.before(other)]
 
 
 def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Broken]:
@@ -88,7 +84,7 @@ def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Bro
             if row.kind in (UNDONE, UNDO_FAILED, "rerouted", "resolve"):
                 begun.pop(row.step, None)
             continue
-        for other in _later(plan, row.step) if row.step in plan.steps else ():
+        for other in plan.later(row.step) if row.step in plan.steps else ():
             if other in begun:
                 what = f"the undo of {row.step} began before that of {other} was finished"
                 yield Broken(what, (begun[other], row.seq))

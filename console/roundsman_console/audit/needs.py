@@ -89,7 +89,7 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
             if begun and task.ending is None and not scheduled:
                 yield name
         elif record.process_state is ProcessState.UNDOING:
-            later = (other for other in plan.steps if name in plan.before(other))
+            later = plan.later(name)
             if all(undo_is_settled(plan, other, task.step(other)) for other in later):
                 yield name
 

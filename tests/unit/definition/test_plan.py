@@ -306,6 +306,13 @@ def test_a_step_that_reads_some_fields_needs_code_that_knows_that() -> None:
     assert made.steps["reserve"].reads == ("lines", "total")
 
 
+def test_what_comes_later_than_a_step_is_all_that_it_comes_before() -> None:
+    plan = plan_of(orders)
+    for name in plan.steps:
+        assert plan.later(name) == [one for one in plan.steps if name in plan.before(one)]
+    assert any(map(plan.later, plan.steps))
+
+
 def broken(change: Callable[[dict[str, Any]], object]) -> str:
     document: dict[str, Any] = json.loads(plan_of(orders).text)
     change(document)

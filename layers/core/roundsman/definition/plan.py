@@ -5,7 +5,7 @@ plan, so a deployment does not change or break a task in flight. A plan contains
 explicitly: if a default changes in the code, the meaning of an old plan does not change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -295,6 +295,16 @@ class Plan:
                 ahead += self.steps[name].after
         return frozenset(found)
 
+    def later(self, step: str) -> list[str]:
+        """Return all direct and indirect successors of the step, in the order of the plan."""
+        found, ahead = set[str](), [*self._directly_later[step]]
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead += self._directly_later[name]
+        return [name for name in self.steps if name in found]
+
     def instances(self, step: str) -> tuple[str, ...]:
         """Return the names of the step's items if it is expanded, else its own name."""
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
@@ -399,6 +409,14 @@ class Plan:
         for name in order:
             after = self.steps[name].after
             found[name] = frozenset(chain(after, *(found[other] for other in after)))
+        return found
+
+    @cached_property
+    def _directly_later(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {name: [] for name in self.steps}
+        for step in self.steps.values():
+            for other in step.after:
+                found[other].append(step.name)
         return found
 
     def _before_of_items(self, stored: "Plan") -> Mapping[str, frozenset[str]]:
