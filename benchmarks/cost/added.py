@@ -1,6 +1,6 @@
 """Measures what the steps cost that an order adds one by one: each step adds the next one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -11,9 +11,10 @@ from benchmarks.harness.orders import counted, order
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import AGENTS, WorkflowShape, stand_ins
 from benchmarks.report import Report, Setting, Table, amount
+from roundsman.definition.workflow import MOST_ADDED
 
-ADDED = WorkflowShape(1, added=100)
-AT = (10, 25, 50, 75, 100)
+ADDED = WorkflowShape(1, added=MOST_ADDED)
+AT = (10, 50, 100, 250, 500, 1_000)
 OVER = 10
 """A cost at a step is the average of this many steps up to it."""
 
@@ -33,21 +34,30 @@ class Cost:
 
 def measure(setting: Setting) -> Report:
     """Return the cost of a step by its place."""
-    found = added_one_by_one(setting.engine(), ADDED, AT, setting.runs)
+    found = added_one_by_one(setting.engine(), ADDED, AT, setting.runs, setting.say)
+    names = (*(f"step {at:,}" for at in AT), f"all {ADDED.added:,}")
     rows = [
-        [f"step {at}", *map(amount, (one.write_units, one.read_units, round(one.processor, 2)))]
-        for at, one in zip(AT, found, strict=True)
+        [name, *map(amount, (one.write_units, one.read_units, round(one.processor, 1)))]
+        for name, one in zip(names, found, strict=True)
     ]
-    note = f"Each is the average of the {OVER} steps up to it, which each step adds to its order."
+    note = (
+        f"Each is the average of the {OVER} steps up to it, which each step adds to its order; "
+        "the last line is that of all steps."
+    )
     return Report([Table("Steps that are added one by one", HEADINGS, rows)], [note])
 
 
 def added_one_by_one(
-    endpoint: str, shape: WorkflowShape, places: Sequence[int], runs: int
+    endpoint: str,
+    shape: WorkflowShape,
+    places: Sequence[int],
+    runs: int,
+    say: Callable[[str], None] = lambda _doing: None,
 ) -> list[Cost]:
-    """Return the cost of a step at each of these places of an order of the shape.
+    """Return the cost of a step at each of these places of an order of the shape, and of all steps.
 
     Units are those of the last order, and processor times the median of all but the first one.
+    `say` is told each order that begins.
     """
     found: list[list[Cost]] = []
     with (
@@ -56,9 +66,11 @@ def added_one_by_one(
         stand_ins(meter, shape),
     ):
         for run in range(runs + 1):
+            say(f"order {run + 1} of {runs + 1}, to which {shape.added} steps are added")
             with _noted(meter) as notes:
                 counted(meter, order(f"{shape.name}-{run}", workflow=shape.name))
-            found.append([_between(notes[at - OVER], notes[at]) for at in places])
+            spans = [*((at - OVER, at) for at in places), (0, shape.added)]
+            found.append([_each(notes[first], notes[last], last - first) for first, last in spans])
     return [
         Cost(
             last.write_units,
@@ -86,9 +98,10 @@ def _noted(meter: Meter) -> Iterator[list[Cost]]:
         yield notes
 
 
-def _between(first: Cost, last: Cost) -> Cost:
+def _each(before: Cost, after: Cost, steps: int) -> Cost:
+    """The cost of each of so many steps, by what the order had cost before and after them."""
     return Cost(
-        (last.write_units - first.write_units) / OVER,
-        (last.read_units - first.read_units) / OVER,
-        (last.processor - first.processor) / OVER,
+        (after.write_units - before.write_units) / steps,
+        (after.read_units - before.read_units) / steps,
+        (after.processor - before.processor) / steps,
     )

@@ -7,6 +7,7 @@ from roundsman.model.states import TaskState
 
 THE_APPLICATION = "the application"
 AT_ONCE = 10  # messages of one SendMessageBatch
+MOST_ROUNDS = 3_000  # an order of a thousand steps one after the other takes one or two for each
 
 
 def order(order_id: str, **processing: object) -> dict[str, object]:
@@ -37,7 +38,7 @@ def counted(meter: Meter, *events: dict[str, object]) -> Counts:
     meter.counts = Counts()
     meter.counts.sends[THE_APPLICATION] += ceil(len(events) / AT_ONCE)
     meter.stack.submit(*events)
-    meter.stack.run_until_idle(most_rounds=1_000)
+    meter.stack.run_until_idle(most_rounds=MOST_ROUNDS)
     for event in events:
         state = meter.stack.task(str(event["orderId"])).state
         if state is not TaskState.COMPLETED:

@@ -90,8 +90,8 @@ def _random_text(key: str, length: int) -> str:
 
 def _next(step: str, most: int) -> tuple[StepToAdd, ...]:
     """The step that this one adds; none if there are as many as there may be."""
-    number = int(step[-4:-1]) + 1 if step.startswith("more") else 1
-    name = f"more[n{number:03d}]"
+    number = int(step[-5:-1]) + 1 if step.startswith("more") else 1
+    name = f"more[n{number:04d}]"
     return (StepToAdd(name, input={"number": number}),) if number <= most else ()
 
 

@@ -13,6 +13,11 @@ from roundsman_console.cost.figures import OrderUse, load_figures
 MOST_WRITE_UNITS_OF_FIFTY = 34
 """The write units of an order with fifty steps side by side; a write for each reply makes 85."""
 
+MOST_WRITE_UNITS_OF_SIXTY_ADDED = 460
+MOST_READ_UNITS_OF_SIXTY_ADDED = 54
+"""The units of an order of sixty steps of which each adds the next one. Without rows of settled
+steps it would have 523 write units."""
+
 AN_ORDER = OrderUse(
     write_units=13, read_units=7, sqs_requests=30, statuses=0, invocations=10, log_bytes=5_000
 )
@@ -36,6 +41,15 @@ def test_fifty_steps_side_by_side_are_few_writes_where_replies_arrive_in_batches
     [fifty, four] = grown(dynamodb_endpoint, [WorkflowShape(1, 50), WorkflowShape(4)], BATCHES)
     assert fifty.counts.write_units <= MOST_WRITE_UNITS_OF_FIFTY
     assert (four.counts.write_units, four.counts.sqs_requests) == (13, 30)
+
+
+@pytest.mark.engine
+def test_a_step_that_is_added_at_run_time_costs_no_more_than_was_measured(
+    dynamodb_endpoint: str,
+) -> None:
+    [found] = grown(dynamodb_endpoint, [WorkflowShape(1, added=60)])
+    assert found.counts.write_units <= MOST_WRITE_UNITS_OF_SIXTY_ADDED
+    assert found.counts.read_units <= MOST_READ_UNITS_OF_SIXTY_ADDED
 
 
 def risen(**more: float) -> list[str]:

@@ -9,7 +9,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
 from roundsman_console.order.failure import OrderFailure, failed_attempts, failures, rows_by_step
-from tests.support.large_orders import FENCED, REFUSED, fan_of, history_of
+from tests.support.large_orders import FENCED, REFUSED, fan_of, history_of, loop_of
 from tests.support.machine_world import T0, World, plan, step
 
 DECLINED = StepError("CardDeclined", "insufficient funds")
@@ -194,3 +194,8 @@ def test_an_order_that_failed_as_a_whole_says_so_and_one_that_a_person_ended_doe
     assert failure.error == late
     cancelled = replace(ended, ending=Termination(TaskState.CANCELLED, "cancelled by ann", named))
     assert failures(cancelled, plan(step("a")), ()) == []
+
+
+def test_without_its_history_an_undone_order_has_no_failure() -> None:
+    order = loop_of(3, undone=True)
+    assert failures(order.task, order.plan, []) == []

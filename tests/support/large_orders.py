@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Undo
 from roundsman.model.events import HistoryRow, Outcome
-from roundsman.model.task import StepError, Task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AddedStep, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 LONG = "the warehouse has no answer for this line; " * 24
 """An error of a thousand characters."""
@@ -71,6 +74,49 @@ def fan_of(many: int, done: int, failed: int, *, at: int = T0) -> MadeOrder:
     world.start()
     settle(world, [f"pick[{place}]" for place in range(many)], done, failed)
     return made(world)
+
+
+def loop_of(many: int, *, failed: bool = True, undone: bool = False) -> MadeOrder:
+    """An order of a loop: each of so many steps has added the next one, and another step follows.
+
+    The last one has failed; or else all are done, or `undone`. The records are made up, because so
+    many decisions would take long.
+    """
+    made = plan(
+        step("find", compensation=FENCED),
+        step("pay", "find"),
+        may_add=(step("leg", compensation=FENCED),),
+        on_failure=Undo(),
+    )
+    first = World(made).task
+    names = ["find", *(f"leg[n{place:04}]" for place in range(many))]
+    rows, steps = list[HistoryRow](), dict[str, StepRecord]()
+    for place, name in enumerate(names):
+        at = T0 + place * 1_000
+        steps[name] = step_record(
+            process_state=ProcessState.UNDONE if undone else ProcessState.PROCESSED,
+            started_at=at,
+            finished_at=T0 + (2 * many - place) * 1_000 if undone else at + 200,
+        )
+        if name != names[-1]:
+            reason = f"{name}: adds {names[place + 1]}"
+            rows.append(HistoryRow(len(rows), at + 200, "added", name, None, reason))
+    if undone:
+        for name in reversed(names):
+            at = steps[name].finished_at or 0
+            rows.append(HistoryRow(len(rows), at - 200, "undo", name, None, f"{name}: undo"))
+            rows.append(HistoryRow(len(rows), at, "undone", name, 1, f"{name}: undone"))
+    elif failed:
+        steps[names[-1]] = step_record(
+            process_state=ProcessState.ERROR, started_at=T0, finished_at=T0 + 1, error=REFUSED
+        )
+    added = {name: AddedStep(adder) for adder, name in pairwise(names)}
+    task = replace(first, steps=steps, added=added, owed=())
+    if undone:
+        ending = Termination(TaskState.UNDONE, "undo requested", undo=True)
+        over = T0 + 2 * many * 1_000
+        task = replace(task, state=TaskState.UNDONE, ending=ending, ended_at=over)
+    return MadeOrder(made.for_task(task), task, rows, first)
 
 
 def passes(world: World, name: str) -> None:

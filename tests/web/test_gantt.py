@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from roundsman.definition.workflow import Undo
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
@@ -9,7 +11,15 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.order.failure import failures
 from roundsman_console.web.drawings.axis import SCALE
 from roundsman_console.web.drawings.gantt import MOST_ITEMS, NARROWEST, Bars, bars
-from tests.support.large_orders import FENCED, MadeOrder, chain_of, fan_of, history_of, side_by_side
+from tests.support.large_orders import (
+    FENCED,
+    MadeOrder,
+    chain_of,
+    fan_of,
+    history_of,
+    loop_of,
+    side_by_side,
+)
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
 
@@ -37,6 +47,16 @@ def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
     assert (bar.x, bar.width) == (0, 1000)
     assert bar.words == "a: attempt, done, 2 of 2 items, 30 ms"
     assert [(mark.x, mark.failure) for mark in line.marks] == [(500, False)]
+
+
+@pytest.mark.parametrize(
+    ("undone", "lines"), [(False, ["100 done", "leg[n0099]"]), (True, ["101 undone"])]
+)
+def test_the_steps_of_a_loop_share_a_line_although_each_adds_the_next(
+    undone: bool, lines: list[str]
+) -> None:
+    found = drawn(loop_of(100, undone=undone)).lines
+    assert [line.step for line in found] == ["the order", *lines]
 
 
 def test_the_axis_of_times_is_from_the_submission_to_the_end() -> None:

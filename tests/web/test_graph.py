@@ -1,8 +1,12 @@
 """Where the drawing of a workflow has its steps and edges."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
+from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Signal, Sleep, SleepUntil
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepToAdd
@@ -16,7 +20,7 @@ from roundsman_console.web.drawings.graph import (
     layout,
     name_lines,
 )
-from tests.support.large_orders import chain_of, fan_of, side_by_side
+from tests.support.large_orders import chain_of, fan_of, loop_of, side_by_side
 from tests.support.machine_world import World, plan, step
 from tests.support.steps import step_record
 
@@ -109,6 +113,30 @@ def test_added_steps_stand_between_their_adder_and_what_comes_after_it() -> None
         ("leg[y]", "b"),
     ]
     assert [node.name for node in draw(made).nodes] == ["a", "b"]
+
+
+def test_of_a_thousand_steps_of_a_loop_the_failed_one_is_seen() -> None:
+    order = loop_of(1_000)
+    drawn = draw(order.plan, order.task, ["leg[n0999]"])
+    assert [node.name for node in drawn.nodes] == ["1000 done", "leg[n0999]", "pay"]
+    assert [(edge.before, edge.after) for edge in drawn.edges] == [
+        ("find", "leg[n0999]"),
+        ("leg[n0999]", "pay"),
+    ]
+
+
+def test_the_lines_to_a_step_are_found_by_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = list[object]()
+    search = Plan.before_any
+
+    def counted(plan: Plan, names: Iterable[str]) -> frozenset[str]:
+        searches.append(names)
+        return search(plan, names)
+
+    monkeypatch.setattr(Plan, "before_any", counted)
+    order = loop_of(50)
+    draw(order.plan, order.task)
+    assert len(searches) <= len(order.plan.steps)
 
 
 def test_a_long_chain_goes_on_below_and_is_straight_in_each_row() -> None:

@@ -60,11 +60,10 @@ def undo_in_order(order: StoredOrder) -> Findings:
     for name, record in task.steps.items():
         if record.operation != UNDO or not record.under_way or name not in plan.steps:
             continue
-        later = plan.after_any((name,))
         ahead = [
             other
-            for other in plan.steps
-            if other in later and not undo_is_settled(plan, other, task.step(other))
+            for other in plan.later(name)
+            if not undo_is_settled(plan, other, task.step(other))
         ]
         if ahead:
             yield Broken(f"{name} is undone before {' and '.join(ahead)}")
@@ -85,11 +84,10 @@ def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Bro
             if row.kind in (UNDONE, UNDO_FAILED, "rerouted", "resolve"):
                 begun.pop(row.step, None)
             continue
-        later = plan.after_any((row.step,)) if row.step in plan.steps else frozenset()
-        for other, seq in begun.items():
-            if other in later:
+        for other in plan.later(row.step) if row.step in plan.steps else ():
+            if other in begun:
                 what = f"the undo of {row.step} began before that of {other} was finished"
-                yield Broken(what, (seq, row.seq))
+                yield Broken(what, (begun[other], row.seq))
         begun[row.step] = row.seq
 
 

@@ -6,6 +6,7 @@ ending has it; of another one, only the history has it, in words.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import HELD
@@ -158,7 +159,7 @@ def _what_failed(
 
 def _refusal(rows: Sequence[HistoryRow]) -> str | None:
     """The failure after which the step was not tried again, in the words of the history."""
-    for row, after in zip(rows, [*rows[1:], None], strict=True):
+    for row, after in zip_longest(rows, rows[1:]):
         final = row.kind == "failed" and retry_at(row.reason) is None and not _is_of_undo(row)
         if final and (after is None or after.kind == "undo"):
             return row.reason

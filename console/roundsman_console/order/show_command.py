@@ -13,17 +13,26 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, item_place
+from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.cells import plain
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.hold.view import release_command
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.states_text import STEP_STYLES, happenings_table, task_line
-from roundsman_console.order.step_text import agent_words, last_error, span, step_facts, step_state
+from roundsman_console.order.step_text import (
+    MOST_ADDED_NAMES,
+    agent_words,
+    is_added,
+    last_error,
+    span,
+    step_facts,
+    step_state,
+)
 from roundsman_console.order.timeline import of_row
 from roundsman_console.order.view import (
     in_state,
@@ -77,7 +86,7 @@ def _print(
         console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
     if task.failure is not None:
         console.print(plain(f"Failure group: {task.failure}"))
-    for line in _undo_lines(task, plan):
+    for line in undo_lines(task, plan):
         console.print(line)
     if left_out := task.left_out():
         console.print(plain(f"Left out: {span(left_out)}", "yellow"))
@@ -86,7 +95,10 @@ def _print(
     console.print(steps_table(task, plan, now()))
     if history:
         console.print()
-        console.print(happenings_table(map(of_row, history)))
+        if len(history) > _MOST_HISTORY:
+            earlier = counted(len(history) - _MOST_HISTORY, "earlier row")
+            console.print(hint(f"{earlier}: {command_line('timeline', task.task_id)}"))
+        console.print(happenings_table(map(of_row, history[-_MOST_HISTORY:])))
     for command in next_lines(task):
         console.print(hint(command), markup=False, soft_wrap=True)
 
@@ -108,7 +120,7 @@ def next_lines(task: Task) -> list[str]:
     ]
 
 
-def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
+def undo_lines(task: Task, plan: Plan | None) -> list[Text]:
     """Return the state of the undo by step: may stand, undone and when, failed, cannot be undone.
 
     Empty for a task without an ending: one that goes on or has completed.
@@ -125,18 +137,26 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
 
 
 def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
-    """Return the undone steps, grouped by the second of their undo: label, step names, style."""
+    """Return the undone steps, grouped by the second of their undo: label, step names, style.
+
+    More than _MOST_SECONDS such groups are one.
+    """
     by_second: dict[str, list[str]] = {}
-    for name in in_state(task, plan, ProcessState.UNDONE):
+    undone = in_state(task, plan, ProcessState.UNDONE)
+    for name in undone:
         finished = task.step(name).finished_at
         by_second.setdefault("" if finished is None else second(finished), []).append(name)
+    if len(by_second) > _MOST_SECONDS:
+        first, *_, last = sorted(at for at in by_second if at)
+        return [(f"Undone {first} to {last}", undone, "")]
     return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
 
 
 def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
     """Return the steps as a table at `at` (epoch ms), one row per step.
 
-    Columns without a value are left out. Equal items of a fan-out share a row (`_alike`).
+    Columns without a value are left out. Equal items of a fan-out share a row, and so do many equal
+    steps of one kind that were added (`_alike`).
     """
     table = Table(box=None, pad_edge=False)
     rows = [
@@ -172,23 +192,30 @@ _Cell: TypeAlias = Callable[[_Row], str]
 def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     """Group the rows of a fan-out's items that differ only in locks and times.
 
-    A group has at least _MANY rows; each other row is a list of its own.
+    The same holds for added steps of one kind, which may differ in their adders, too. A group has
+    at least _MANY items, or more added steps than `span` names; each other row is a list of its
+    own.
     """
     found: dict[object, list[_Row]] = {}
     for row in rows:
-        item, record = item_place(row.name), row.record
-        shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
-        like = (record.situation_name, record.failure_count, *shown)
-        found.setdefault((item[0], like) if item else row.name, []).append(row)
+        part = item_place(row.name) is not None or is_added(row.name)
+        shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _MAY_DIFFER]
+        like = (row.record.situation_name, row.record.failure_count, *shown)
+        found.setdefault((step_of(row.name), like) if part else row.name, []).append(row)
     return [
         part
         for alike in found.values()
-        for part in ([alike] if len(alike) >= _MANY else [[row] for row in alike])
+        for part in ([alike] if len(alike) >= _least(alike[0]) else [[row] for row in alike])
     ]
 
 
+def _least(row: _Row) -> int:
+    """How many rows like this one share a row of the table."""
+    return MOST_ADDED_NAMES + 1 if is_added(row.name) else _MANY
+
+
 def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
-    """Return one cell for several items: the common value, a range, or the number of locks."""
+    """Return one cell for several steps: the common value, a range, or the number of locks."""
     instant = _INSTANTS.get(heading)
     ordered = sorted(rows, key=lambda row: instant(row) or 0) if instant else rows
     texts = list(dict.fromkeys(text for text in map(cell, ordered) if text))
@@ -221,16 +248,20 @@ def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
 
 
 _MANY = 3
+_MOST_HISTORY = 100
+_MOST_SECONDS = 8
 _INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
     "Not before": lambda row: row.record.not_before,
     "Until": lambda row: row.record.until,
 }
 _KEPT_WHOLE = ("Locked by", *_INSTANTS)
+_ADDED_BY = "Added by"
+_MAY_DIFFER = (*_KEPT_WHOLE, _ADDED_BY)
 _SOMETIMES: Sequence[tuple[str, _Cell]] = (
     ("Agent", lambda row: agent_words(row.record, row.step)),
     ("Locked by", lambda row: row.record.locked_by or "" if row.record.under_way else ""),
     *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
-    ("Added by", lambda row: row.step.added_by or "" if row.step else ""),
+    (_ADDED_BY, lambda row: row.step.added_by or "" if row.step else ""),
     ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
     ("Last error", lambda row: last_error(row.record)),
 )

@@ -1,8 +1,9 @@
 """Sentences about a step's state for `roundsman show`; fan-out items are shown as ranges."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.plan import Plan, SignalPlan, SleepForPlan, SleepUntilPlan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
@@ -16,11 +17,13 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     item_place,
+    step_of,
 )
 from roundsman_console.counted import counted
 from roundsman_console.order.view import step_names
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
+MOST_ADDED_NAMES = 8  # so many added steps of one kind are named; of more, the number is shown
 
 _RETRIED = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING})
 
@@ -151,12 +154,15 @@ def wait_words(step: StepPlan) -> str:
 
     Empty for any other step.
     """
-    if step.signal is not None:
-        within = format_duration(step.signal_within)
-        return f"waits for the signal {step.signal} for {within}"
-    if step.sleeps_until is not None:
-        return f"sleeps until {step.sleeps_until}"
-    return "" if step.sleeps_for is None else f"sleeps for {format_duration(step.sleeps_for)}"
+    match step.awaits:
+        case SignalPlan(name, within):
+            return f"waits for the signal {name} for {format_duration(within)}"
+        case SleepUntilPlan(instant):
+            return f"sleeps until {instant}"
+        case SleepForPlan(duration):
+            return f"sleeps for {format_duration(duration)}"
+        case None:
+            return ""
 
 
 def _held(
@@ -227,13 +233,29 @@ def agent_words(record: StepRecord, step: StepPlan | None) -> str:
 
 
 def span(names: Sequence[str]) -> str:
-    """Return the steps' names, with the items of a fan-out together: `pick[0-4,7], mail`."""
+    """Return the steps' names, with the items of a fan-out together: `pick[0-4,7], mail`.
+
+    Of more than MOST_ADDED_NAMES added steps of one kind, it has only the number: `leg (98 steps)`.
+    """
+    many = {kind: count for kind, count in _added_by_kind(names) if count > MOST_ADDED_NAMES}
     found: dict[str, list[int]] = {}
     for name in names:
         item = item_place(name)
         step, place = item if item else (name, None)
+        if is_added(name) and (count := many.get(step_of(name))):
+            step = f"{step_of(name)} ({count:,} steps)"
         found.setdefault(step, []).extend([] if place is None else [place])
     return ", ".join(_places(step, places) for step, places in found.items())
+
+
+def _added_by_kind(names: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """The kinds of the added steps among these names, and how many are of each."""
+    return Counter(step_of(name) for name in names if is_added(name)).items()
+
+
+def is_added(name: str) -> bool:
+    """Whether this is the name of a step that was added at run time: `leg[a]`."""
+    return step_of(name) != name and item_place(name) is None
 
 
 def _places(step: str, places: list[int]) -> str:

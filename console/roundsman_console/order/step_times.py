@@ -119,7 +119,7 @@ def _later(name: str, plan: Plan | None, rows: Sequence[HistoryRow]) -> list[int
     """When steps that come after it had begun: it was done before that."""
     if plan is None or name not in plan.steps:
         return []
-    after = {one for one in plan.steps if name in plan.before(one)}
+    after = {*plan.later(name)}
     return [row.at for row in rows if row.step in after and row.kind in ENDS_AN_ATTEMPT]
 
 

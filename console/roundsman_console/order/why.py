@@ -149,8 +149,9 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     failed = in_state(task, plan, ProcessState.UNDO_ERROR)
     why = task.ending.why if task.ending else "no reason is stored"
     if failed:
-        errors = {name: task.step(name).error for name in failed}
-        messages = "; ".join(f"{e.type}: {e.message}" for e in errors.values() if e) or why
+        errors = [error for name in failed if (error := task.step(name).error)]
+        alike = dict.fromkeys(f"{error.type}: {error.message}" for error in errors)
+        messages = "; ".join(alike) or why
         why = f"the undo of {span(failed)} failed ({messages})"
     step = failed[0] if failed else (task.ending.step if task.ending else None)
     since = task.ended_at if task.ended_at is not None else facts.at

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from statistics import median
 
 from roundsman.definition.plan import Plan
@@ -101,4 +102,5 @@ def _time_left(task: Task, plan: Plan, typical: Mapping[tuple[str, str], int], a
 
 def _in_order(plan: Plan) -> Iterator[str]:
     """The steps, each after its predecessors."""
-    yield from sorted(plan.steps, key=lambda name: len(plan.before(name)))
+    after = {step.name: step.after for step in plan.steps.values()}
+    yield from TopologicalSorter(after).static_order()

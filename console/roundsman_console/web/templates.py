@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from roundsman.model.instants import format_duration, iso
 from roundsman_console.clock import now
+from roundsman_console.order.step_text import span
 from roundsman_console.orders.counts import Count
 from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
@@ -50,6 +51,7 @@ class Templates:
             inert_lines=inert_lines,
             left=left,
             plural=plural,
+            span=span,
             ago=ago,
             until=until,
             instant=iso,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
+from roundsman.definition.plan import Plan, SleepForPlan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import KEY_EXPIRED, OVERDUE
@@ -124,7 +124,7 @@ class Attempts:
         if early > 0:
             what = f"the sleep {step.name} ends {early} ms before its time"
             yield Broken(Invariant.WAITS, after.task_id, what)
-        if not isinstance(asleep, Asleep) and step.sleeps_for is not None:
+        if not isinstance(asleep, Asleep) and isinstance(step.awaits, SleepForPlan):
             what = f"the sleep {step.name} has ended and has never begun"
             yield Broken(Invariant.WAITS, after.task_id, what)
 

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import pytest
 
-from roundsman.definition.plan import NEWEST_PLAN_VERSION, read_plan
+from roundsman.definition.plan import NEWEST_PLAN_VERSION, SleepForPlan, SleepUntilPlan, read_plan
 from roundsman.definition.workflow import (
     MOST_ADDED,
     NamedStep,
@@ -66,10 +66,8 @@ def test_a_plan_has_the_kinds_and_a_version_of_its_own_and_reads_back_the_same()
 def test_sleeps_can_be_kinds_and_the_order_is_read_for_an_instant_of_it() -> None:
     made = plan(FIND, may_add=(NAP, EVE))
     assert read_plan(made.text) == made
-    assert (made.kinds["nap"].sleeps_for, made.kinds["eve"].sleeps_until) == (
-        50 * 60_000,
-        "input.eve",
-    )
+    assert made.kinds["nap"].awaits == SleepForPlan(50 * 60_000)
+    assert made.kinds["eve"].awaits == SleepUntilPlan("input.eve")
     assert made.has_conditions
     assert not plan(FIND, may_add=(NAP,)).has_conditions
     assert NAP.named("n1").name == "nap[n1]"

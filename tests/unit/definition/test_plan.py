@@ -13,6 +13,9 @@ from roundsman.definition.plan import (
     ArchivePlan,
     CompensationPlan,
     RetryPlan,
+    SignalPlan,
+    SleepForPlan,
+    SleepUntilPlan,
     StepPlan,
     UndoPlan,
     WaitPlan,
@@ -303,6 +306,13 @@ def test_a_step_that_reads_some_fields_needs_code_that_knows_that() -> None:
     assert made.steps["reserve"].reads == ("lines", "total")
 
 
+def test_what_comes_later_than_a_step_is_all_that_it_comes_before() -> None:
+    plan = plan_of(orders)
+    for name in plan.steps:
+        assert plan.later(name) == [one for one in plan.steps if name in plan.before(one)]
+    assert any(map(plan.later, plan.steps))
+
+
 def broken(change: Callable[[dict[str, Any]], object]) -> str:
     document: dict[str, Any] = json.loads(plan_of(orders).text)
     change(document)
@@ -334,8 +344,8 @@ def test_a_plan_with_a_sleep_has_a_version_of_its_own_and_no_agent_for_it() -> N
     ]
     assert read_plan(plan.text) == plan
     one, other = plan.steps.values()
-    assert (one.sleeps, one.sleeps_for, one.sleeps_until) == (True, 86_400_000, None)
-    assert (other.sleeps, other.sleeps_for, other.sleeps_until) == (True, None, "input.departure")
+    assert (one.sleeps, one.awaits) == (True, SleepForPlan(86_400_000))
+    assert (other.sleeps, other.awaits) == (True, SleepUntilPlan("input.departure"))
     assert (one.agents, one.agent, one.compensation) == ((), "", None)
     assert plan.agents == frozenset()
     assert plan.has_conditions
@@ -360,7 +370,11 @@ def test_a_plan_with_a_signal_has_a_version_of_its_own_and_no_agent_for_it() -> 
     assert second["resultMasked"] is True
     assert read_plan(plan.text) == plan
     one, other = plan.steps.values()
-    assert (one.signal, one.signal_within, one.result_masked) == ("paid", 86_400_000, False)
+    assert (one.awaits, one.signal, one.result_masked) == (
+        SignalPlan("paid", 86_400_000),
+        "paid",
+        False,
+    )
     assert (one.sleeps, one.agents, one.result_limit) == (False, (), 4_096)
     assert other.result_masked
     assert plan.masks

@@ -104,8 +104,7 @@ def test_the_signal_of_a_step_and_its_time_are_compared() -> None:
     assert added.sentence == "paid is added after a, a signal"
     other = Signal("settled", name="paid", within=timedelta(minutes=2))
     assert sentences(*differences(plan(paid), plan(other))) == [
-        "paid: signal: paid, now settled",
-        "paid: signal_within: 60 s, now 120 s",
+        "paid: awaits: the signal paid within 60 s, now the signal settled within 120 s",
     ]
 
 
@@ -114,11 +113,10 @@ def test_the_time_of_a_sleep_is_compared() -> None:
     (added,) = differences(plan(a), plan(a, replace(nap, after=(a,))))
     assert added.sentence == "nap is added after a, a sleep"
     (longer,) = sentences(*differences(plan(nap), plan(replace(nap, for_=timedelta(minutes=2)))))
-    assert longer == "nap: sleeps_for: 60 s, now 120 s"
+    assert longer == "nap: awaits: a sleep of 60 s, now a sleep of 120 s"
     until = SleepUntil("input.departure", name="nap")
     assert sentences(*differences(plan(nap), plan(until))) == [
-        "nap: sleeps_for: 60 s, now none",
-        "nap: sleeps_until: none, now input.departure",
+        "nap: awaits: a sleep of 60 s, now a sleep until input.departure",
     ]
 
 

@@ -594,6 +594,34 @@ def test_a_task_does_not_move_to_a_plan_in_which_what_was_added_has_no_place(
     assert why in str(refused.value)
 
 
+@pytest.mark.parametrize("may", [(), (LEG,)])
+def test_a_task_moves_only_if_nothing_that_waits_could_wrongly_follow_the_point_of_no_return(
+    may: tuple[Step, ...],
+) -> None:
+    world = trip(FIND, ALONE)
+    world.adds("find", leg("sent"), leg("waits", "alone"))
+    late = plan(
+        FIND,
+        ALONE,
+        may_add=(LEG,),
+        may_add_after_no_return=may,
+        point_of_no_return=ALONE,
+        on_failure=Undo(),
+    )
+    if may:
+        moved(world, late)
+        return
+    assert why_not(world, late) == (
+        "leg[waits] was added, and could follow the point of no return of that plan, alone; "
+        "that plan does not have leg in may_add_after_no_return"
+    )
+    pay = step("pay", FIND, ALONE)
+    moved(
+        world,
+        plan(FIND, ALONE, pay, may_add=(LEG,), point_of_no_return=pay, on_failure=Undo()),
+    )
+
+
 def why_not(world: World, new: Plan) -> str:
     """Why the task does not move to the plan."""
     with pytest.raises(Refused) as refused:

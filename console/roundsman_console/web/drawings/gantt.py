@@ -21,8 +21,8 @@ LABEL = 26
 """The number of characters that fit beside the bars."""
 NARROWEST = 3.0
 """The width of the shortest bar."""
-_ARE_BARS = ("undo", "undone")
-"""The kinds of rows that the bar of an undo shows."""
+_NOT_MARKED = ("undo", "undone", "added")
+"""The kinds of rows that have no mark: the bars of undos and of added steps show them."""
 _UNEVENTFUL = {
     (("attempt", "done"),): "done",
     (("attempt", "goes on"),): "under way",
@@ -202,7 +202,7 @@ def _words_of_order(time: StepTime) -> str:
 def _marks(history: Sequence[HistoryRow], axis: Axis) -> dict[str | None, list[Mark]]:
     found: dict[str | None, list[Mark]] = {}
     for row in history:
-        if row.kind in _ARE_BARS:
+        if row.kind in _NOT_MARKED:
             continue
         mark = Mark(row.kind, axis.place(row.at), f"{moment(row.at, axis.start)} {row.reason}")
         found.setdefault(row.step, []).append(mark)

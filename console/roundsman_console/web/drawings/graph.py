@@ -203,7 +203,8 @@ def _lines_to(plan: Plan, name: str) -> tuple[str, ...]:
     after = plan.steps[name].after
     if not plan.added:
         return after
-    return tuple(one for one in after if not any(one in plan.before(other) for other in after))
+    indirectly = plan.before_any(after)
+    return tuple(one for one in after if one not in indirectly)
 
 
 def _node_of(name: str, plan: Plan) -> str:

@@ -90,9 +90,12 @@ class _Parts:
         return self._plan.added_step(name, tuple(before), one.adder)
 
     def _instances(self, name: str) -> tuple[str, ...]:
-        """The steps of the plan, or the added step, that the name of an earlier step stands for."""
+        """The steps of the plan, or the added step, that the name of an earlier step stands for.
+
+        None if another plan does not have it any more.
+        """
         if name in self._added:
-            return (name,)
+            return (name,) if name in self._place else ()
         found = self._plan.instances(self._in_plan(name))
         return tuple(one for one in found if one in self._plan.steps)
 

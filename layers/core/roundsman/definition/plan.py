@@ -5,7 +5,7 @@ plan, so a deployment does not change or break a task in flight. A plan contains
 explicitly: if a default changes in the code, the meaning of an old plan does not change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -113,8 +113,34 @@ class CompensationPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SleepForPlan:
+    """`Sleep` in a plan."""
+
+    duration: int
+    """In ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class SleepUntilPlan:
+    """`SleepUntil` in a plan."""
+
+    instant: str
+    """The expression for the instant at which it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalPlan:
+    """`Signal` in a plan."""
+
+    name: str
+    """The name of the signal that ends the step."""
+    within: int
+    """How long the step waits for it, in ms."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
-    """`Step` in a plan. Durations are in ms."""
+    """`Step`, `Sleep`, `SleepUntil` or `Signal` in a plan. Durations are in ms."""
 
     name: str
     agents: tuple[str, ...]
@@ -139,14 +165,8 @@ class StepPlan:
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
     """The result is not shown to operators."""
-    sleeps_for: int | None = None
-    """For how long a sleep lasts; None for any other step, and for one until an instant."""
-    sleeps_until: str | None = None
-    """The expression for the instant at which a sleep ends; None for any other step."""
-    signal: str | None = None
-    """The name of the signal that ends the step; None for any other step."""
-    signal_within: int = 0
-    """How long the step waits for its signal; 0 for any other step."""
+    awaits: SleepForPlan | SleepUntilPlan | SignalPlan | None = None
+    """What ends the step, which has no agent then; None for a step that an agent performs."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -162,7 +182,12 @@ class StepPlan:
     @property
     def sleeps(self) -> bool:
         """Whether this is a sleep: it has no agent, and ends by itself."""
-        return self.sleeps_for is not None or self.sleeps_until is not None
+        return isinstance(self.awaits, SleepForPlan | SleepUntilPlan)
+
+    @property
+    def signal(self) -> str | None:
+        """The name of the signal that ends the step; None for any other step."""
+        return self.awaits.name if isinstance(self.awaits, SignalPlan) else None
 
     @property
     def agent(self) -> str:
@@ -273,13 +298,18 @@ class Plan:
     def after_any(self, names: Iterable[str]) -> frozenset[str]:
         """Return all direct and indirect successors of at least one of the steps."""
         found: set[str] = set()
-        ahead = [other for name in names for other in self._directly_after[name]]
+        ahead = [other for name in names for other in self._directly_later[name]]
         while ahead:
             name = ahead.pop()
             if name not in found:
                 found.add(name)
-                ahead += self._directly_after[name]
+                ahead += self._directly_later[name]
         return frozenset(found)
+
+    def later(self, step: str) -> list[str]:
+        """Return all direct and indirect successors of the step, in the order of the plan."""
+        found = self.after_any((step,))
+        return [name for name in self.steps if name in found]
 
     def instances(self, step: str) -> tuple[str, ...]:
         """Return the names of the step's items if it is expanded, else its own name."""
@@ -377,14 +407,6 @@ class Plan:
         return replace(plan, steps={item.name: item for item in items})
 
     @cached_property
-    def _directly_after(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = {name: [] for name in self.steps}
-        for step in self.steps.values():
-            for name in step.after:
-                found[name].append(step.name)
-        return found
-
-    @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
         if self.stored is not None:
             return self._before_of_items(self.stored)
@@ -393,6 +415,14 @@ class Plan:
         for name in order:
             after = self.steps[name].after
             found[name] = frozenset(chain(after, *(found[other] for other in after)))
+        return found
+
+    @cached_property
+    def _directly_later(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {name: [] for name in self.steps}
+        for step in self.steps.values():
+            for other in step.after:
+                found[other].append(step.name)
         return found
 
     def _before_of_items(self, stored: "Plan") -> Mapping[str, frozenset[str]]:
@@ -406,7 +436,9 @@ class Plan:
     def has_conditions(self) -> bool:
         """Whether a decision may need the order: a step has an expression."""
         steps = chain(self.steps.values(), self.kinds.values())
-        return any(step.when or step.for_each or step.sleeps_until for step in steps)
+        return any(
+            step.when or step.for_each or isinstance(step.awaits, SleepUntilPlan) for step in steps
+        )
 
     @cached_property
     def masks(self) -> bool:
@@ -640,8 +672,7 @@ def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:
 
 
 def _read_waiting(document: dict[str, Json]) -> StepPlan:
-    sleeps_for, until = document.get("sleepsFor"), document.get("sleepsUntil")
-    when, signal = document["when"], document.get(SIGNAL_FIELD)
+    when, awaits = document["when"], _read_awaits(document)
     return StepPlan(
         name=_as(str, document["name"]),
         agents=(),
@@ -651,13 +682,18 @@ def _read_waiting(document: dict[str, Json]) -> StepPlan:
         compensation=None,
         on_failure=_read_strategy(document["onFailure"]),
         when=None if when is None else _as(str, when),
-        result_limit=0 if signal is None else LARGEST_SIGNAL,
+        result_limit=LARGEST_SIGNAL if isinstance(awaits, SignalPlan) else 0,
         result_masked=_as(bool, document.get("resultMasked", False)),
-        signal=None if signal is None else _as(str, signal),
-        signal_within=0 if signal is None else _as(int, document["within"]),
-        sleeps_for=None if sleeps_for is None else _as(int, sleeps_for),
-        sleeps_until=None if until is None else _as(str, until),
+        awaits=awaits,
     )
+
+
+def _read_awaits(document: dict[str, Json]) -> SleepForPlan | SleepUntilPlan | SignalPlan:
+    if SIGNAL_FIELD in document:
+        return SignalPlan(_as(str, document[SIGNAL_FIELD]), _as(int, document["within"]))
+    if "sleepsFor" in document:
+        return SleepForPlan(_as(int, document["sleepsFor"]))
+    return SleepUntilPlan(_as(str, document["sleepsUntil"]))
 
 
 def _read_step(document: dict[str, Json]) -> StepPlan:

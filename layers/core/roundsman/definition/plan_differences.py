@@ -11,6 +11,9 @@ from roundsman.definition.plan import (
     CompensationPlan,
     Plan,
     RetryPlan,
+    SignalPlan,
+    SleepForPlan,
+    SleepUntilPlan,
     StepPlan,
     StrategyPlan,
     UndoPlan,
@@ -88,15 +91,24 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
     }
 
 
+def _awaits(step: StepPlan) -> str:
+    match step.awaits:
+        case SleepForPlan(duration):
+            return f"a sleep of {_seconds(duration)}"
+        case SleepUntilPlan(instant):
+            return f"a sleep until {instant}"
+        case SignalPlan(name, within):
+            return f"the signal {name} within {_seconds(within)}"
+        case None:
+            return "its agent"
+
+
 def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
     heartbeat = step.heartbeat_within
     return {
         "agents": ", ".join(step.agents) or "none",
-        "sleeps_for": "none" if step.sleeps_for is None else _seconds(step.sleeps_for),
-        "sleeps_until": step.sleeps_until or "none",
-        "signal": step.signal or "none",
-        "signal_within": _seconds(step.signal_within) if step.signal_within else "none",
+        "awaits": _awaits(step),
         "after": ", ".join(step.after) or "none",
         "complete_within": _seconds(step.complete_within),
         "retry": _retry(step.retry),

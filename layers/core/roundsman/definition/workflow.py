@@ -491,8 +491,8 @@ class Workflow:
     """The kinds of steps that a step may add while the task runs, by `Done(then=...)`. A kind is
     not one of `steps`, and has no `after`, `when` or `for_each` of its own."""
     most_added: int = MOST_ADDED
-    """How many steps may be added to one task; at most 1,000, of which at most 100 are
-    not done at a time."""
+    """How many steps may be added to one task; at most 1,000. Whatever it is, at most 100 of them
+    are open at a time, until they are done or undone."""
     may_add_after_no_return: tuple[Step, ...] = ()
     """The kinds of `may_add` that may also be added where they do not come before the point of no
     return, so that they may run after it."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import eq
 
 from roundsman.definition.expressions import paths_read
-from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.plan import Plan, SleepUntilPlan, StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.fan_out import count_items
@@ -154,12 +154,10 @@ def _paths_of_requests(step: StepPlan) -> Iterator[tuple[str, ...]]:
 
     Of a sleep, those that its instant is read from; of a step that waits for a signal, none.
     """
-    if not step.agents:
-        yield from _paths_read(step.sleeps_until)
-    elif step.reads is None:
-        yield ()
-    else:
-        yield from ((name,) for name in step.reads)
+    if isinstance(step.awaits, SleepUntilPlan):
+        yield from _paths_read(step.awaits.instant)
+    elif step.awaits is None:
+        yield from [()] if step.reads is None else ((name,) for name in step.reads)
     yield from _paths_read(step.for_each)
 
 

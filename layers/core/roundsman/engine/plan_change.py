@@ -150,6 +150,24 @@ class _PlanChange:
                     yield f"{name} was added after {other}, which that plan does not have"
         if cycle_of(self.new.for_task(task).steps.values()):
             yield "the steps that were added would form a cycle with the steps of that plan"
+            return
+        yield from self._after_no_return()
+
+    def _after_no_return(self) -> Iterator[str]:
+        """Why added steps that were not performed may not follow the point of no return."""
+        decision, point = self.context.decision, self.new.point_of_no_return
+        if point is None:
+            return
+        made = self.new.for_task(decision.task)
+        before = made.before(made.instances(point)[0])
+        for name in made.added:
+            kind = step_of(name)
+            waits = name in made.steps and _is_free(decision.step(name))
+            if waits and name not in before and kind not in made.kinds_after_no_return:
+                yield (
+                    f"{name} was added, and could follow the point of no return of that plan, "
+                    f"{point}; that plan does not have {kind} in may_add_after_no_return"
+                )
 
     def _out_of_order(self, name: str, kept: list[StepRecord]) -> Iterator[str]:
         """Why the place of a step in the order of the new plan does not fit what has happened."""
@@ -227,8 +245,7 @@ class _PlanChange:
         gone = record.agent is not None and record.agent not in new.agents
         is_kind = old.name in self.old.kinds
         after_others = not is_kind and comes_after_others(self.old, self.new, old.name)
-        waits = isinstance(record.situation, AwaitsSignal)
-        waits_otherwise = waits and old.signal_within != new.signal_within
+        waits_otherwise = isinstance(record.situation, AwaitsSignal) and old.awaits != new.awaits
         return gone or after_others or waits_otherwise or bool(list(_meaning(old, new)))
 
 
@@ -266,7 +283,7 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
     if _kind_words(old) != _kind_words(new):
         yield _kind_words(new)
-    elif (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
+    elif old.sleeps and old.awaits != new.awaits:
         yield "its sleep is another"
     elif old.signal != new.signal:
         yield f"it waits for the signal {new.signal}, not {old.signal}"

@@ -13,7 +13,7 @@ again.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from roundsman.definition.plan import StepPlan
+from roundsman.definition.plan import SignalPlan, StepPlan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
@@ -46,15 +46,15 @@ def signalled(context: DecisionContext, event: Signalled) -> None:
         decision.note(f"the signal {event.name} is kept for its step")
 
 
-def await_signal(context: DecisionContext, step: StepPlan) -> None:
+def await_signal(context: DecisionContext, step: StepPlan, signal: SignalPlan) -> None:
     """Begin the wait of the step; end it at once if a signal with its name is unread."""
     if _take(context, step):
         return
-    decision, until = context.decision, context.now + step.signal_within
+    decision, until = context.decision, context.now + signal.within
     waits = AwaitsSignal(until=until, since=context.now)
     decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, error=None)
     decision.action(InspectAt(until))
-    decision.note(f"{step.name}: waits for the signal {step.signal} until {second(until)}")
+    decision.note(f"{step.name}: waits for the signal {signal.name} until {second(until)}")
 
 
 def end_overdue_waits(context: DecisionContext) -> None:

@@ -11,7 +11,7 @@ that it had.
 """
 
 from roundsman.definition.expressions import evaluate_instant
-from roundsman.definition.plan import StepPlan
+from roundsman.definition.plan import SleepForPlan, SleepUntilPlan, StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
@@ -27,11 +27,13 @@ TOO_LONG = "SleepTooLong"
 """The error type of a sleep that would end after its task must be complete."""
 
 
-def fall_asleep(context: DecisionContext, step: StepPlan) -> None:
+def fall_asleep(
+    context: DecisionContext, step: StepPlan, sleep: SleepForPlan | SleepUntilPlan
+) -> None:
     """Begin the sleep; end it at once if its instant is past, or fail the step if it is wrong."""
     decision = context.decision
     try:
-        until = _until(context, step)
+        until = _until(context, sleep)
     except ValueError as problem:
         _fail(context, step, StepError(NO_INSTANT, str(problem)))
         return
@@ -59,11 +61,11 @@ def wake(context: DecisionContext) -> None:
             _wake(context, step, "its sleep is over")
 
 
-def _until(context: DecisionContext, step: StepPlan) -> int:
+def _until(context: DecisionContext, sleep: SleepForPlan | SleepUntilPlan) -> int:
     """When the sleep ends (epoch ms). Raises ValueError if the order gives no usable instant."""
-    if step.sleeps_until is None:
-        return context.now + (step.sleeps_for or 0)
-    return evaluate_instant(step.sleeps_until, context.input, context.decision.results())
+    if isinstance(sleep, SleepForPlan):
+        return context.now + sleep.duration
+    return evaluate_instant(sleep.instant, context.input, context.decision.results())
 
 
 def _wake(context: DecisionContext, step: StepPlan, why: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from roundsman.definition.expressions import is_true
-from roundsman.definition.plan import StepPlan
+from roundsman.definition.plan import SignalPlan, StepPlan
 from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
@@ -57,12 +57,14 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 continue
             if step.fans_out:
                 _fan_out(context, step)
-            elif step.sleeps:
-                fall_asleep(context, step)
-            elif step.signal is not None:
-                await_signal(context, step)
-            else:
-                claim(context, step, claimant)
+                continue
+            match step.awaits:
+                case None:
+                    claim(context, step, claimant)
+                case SignalPlan() as signal:
+                    await_signal(context, step, signal)
+                case sleep:
+                    fall_asleep(context, step, sleep)
 
 
 def succeeded(
