@@ -38,7 +38,7 @@ def test_each_order_ends_as_it_must_though_undos_wait_for_room(seed: int, rooms:
     assert min(rooms) <= 0
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.usefixtures("rooms")
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_no_story_breaks_an_invariant(seed: int) -> None:
