@@ -7,7 +7,7 @@ import random
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -62,7 +62,7 @@ class Transactions:
 
     # The name is boto3's.
     def transact_write_items(self, TransactItems: "list[TransactWriteItemTypeDef]") -> object:
-        items = [one["Put"]["Item"] for one in TransactItems if "Put" in one]
+        items = [cast("Item", one["Put"]["Item"]) for one in TransactItems if "Put" in one]
         sizes = [item_size(item) for item in items]
         self.keys |= {item["TaskId"]["S"] for item in items if "Schema" in item}
         self.most_writes = max(self.most_writes, len(TransactItems))
@@ -82,7 +82,7 @@ class Life:
     checked: int = 0
 
     def __post_init__(self) -> None:
-        self.sent = Transactions(self.world.client)
+        self.sent, self.in_hand = Transactions(self.world.client), self.task
         client: DynamoDBClient = self.sent  # type: ignore[assignment]  # it has what the store calls
         self.store = self.world.another_store(client, MINUTE)
         assert self.store.create(order_row(), self.task) == Created()
@@ -98,7 +98,7 @@ class Life:
         rows = [HistoryRow(seq, NOW, "failed", None, 1, "why") for seq in seqs]
         seen = self.task.version
         assert self.store.save(task, seen=seen, history=rows, inputs=inputs) == Saved()
-        division = divide(task)
+        self.in_hand, division = task, divide(task)
         kept = (*division.kept, *([division.added] if division.added else []))
         blank = task.erased_at is not None
         count = 0 if blank else -(-len(task.added) // INPUTS_IN_A_ROW)
@@ -196,7 +196,7 @@ class Life:
 
     def clear(self) -> None:
         """Clear what is owed as its sender does: with the task that has decided it in hand."""
-        cleared = without_owed(self.task, NOW)
+        cleared = without_owed(self.in_hand, NOW)
         assert self.store.clear_owed(cleared) == Saved()
         found = self.store.load(TASK_ID, 0)
         assert found is None or found.owed == ()
@@ -204,7 +204,7 @@ class Life:
 
     def undo(self) -> None:
         """Undo all steps, the last one first, as many at a time as may be."""
-        for names in batches([*reversed(self.task.added)], MOST_ADDED_UNDOS):
+        for names in batches([*self.task.added][::-1], MOST_ADDED_UNDOS):
             self.save(self.with_steps(dict.fromkeys(names, ProcessState.UNDOING)))
             for some in batches(names, 10):
                 self.save(self.with_steps(dict.fromkeys(some, ProcessState.UNDONE)))
