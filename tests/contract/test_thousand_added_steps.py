@@ -21,7 +21,7 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.record_limits import MOST_ADDED_UNDOS, RECORD_LIMIT, RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep, InputRows, Owed, StepRecord, Task
-from roundsman.ports import Created, Saved
+from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
 from tests.support.item_size import item_size
@@ -195,9 +195,15 @@ class Life:
         )
 
     def clear(self) -> None:
-        """Clear what is owed as its sender does: with the task that has decided it in hand."""
+        """Clear what is owed as its sender does: with the task that has decided it in hand.
+
+        If that write has removed rows, the task is loaded first.
+        """
         cleared = without_owed(self.in_hand, NOW)
-        assert self.store.clear_owed(cleared) == Saved()
+        if self.store.clear_owed(cleared) == Superseded():
+            self.check()
+            cleared = without_owed(self.task, NOW)
+            assert self.store.clear_owed(cleared) == Saved()
         found = self.store.load(TASK_ID, 0)
         assert found is None or found.owed == ()
         self.task = found or cleared
