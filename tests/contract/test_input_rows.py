@@ -5,15 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.aws.dynamodb.codec import INPUTS_IN_A_ROW
 from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.errors import TryAgain
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
+from roundsman.model.record_limits import ALL_ADDED_LIMIT, LARGEST_STEP_INPUT, RECORD_LIMIT
 from roundsman.model.states import TaskState
 from roundsman.model.task import AddedStep, Owed, StepToAdd, Task
 from roundsman.ports import Saved, Superseded
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.worlds import World
+from tests.support.item_size import item_size
 
 TASK_ID = "ord-1001"
 
@@ -83,8 +86,23 @@ def test_steps_that_are_added_later_join_the_row_of_those_before(begun: World) -
     assert begun.store.inputs(task, task.added.keys()) == inputs(*range(22))
     stored = begun.item(f"{TASK_ID}#added#0")
     assert stored["leg[n1]"]["M"]["By"] == {"S": "find"}
-    assert stored["leg[n1]"]["M"]["After"] == {"L": [{"S": "other"}]}
-    assert "After" not in stored["leg[n2]"]["M"]
+    assert stored["leg[n1]"]["M"].keys() == {"By", "Input"}
+
+
+def test_a_row_of_the_largest_inputs_is_stored_whatever_its_steps_come_after(begun: World) -> None:
+    """The names that they come after may be as long as all of a task, and would not fit beside."""
+    given: dict[str, Json] = {
+        f"leg[x{number}]": f"{number:02d}".ljust(LARGEST_STEP_INPUT - 2, "x")
+        for number in range(INPUTS_IN_A_ROW)
+    }
+    longest = ALL_ADDED_LIMIT // INPUTS_IN_A_ROW
+    names = tuple(f"leg[{number:035d}]" for number in range(longest // 40))
+    task = adding(loaded(begun), given)
+    steps = {name: replace(one, after=names) for name, one in task.added.items()}
+    task = store(begun, replace(task, added=steps), given)
+    assert {one.after for one in task.added.values()} == {names}
+    assert begun.store.inputs(task, given) == given
+    assert item_size(begun.item(f"{TASK_ID}#added#0")) < RECORD_LIMIT * 9 // 10
 
 
 def test_a_write_that_comes_too_late_adds_nothing(begun: World) -> None:

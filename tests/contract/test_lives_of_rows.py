@@ -16,7 +16,7 @@ from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import SETTLED, ProcessState, TaskState
 from roundsman.model.task import AddedStep, Owed, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
@@ -58,6 +58,7 @@ class Life:
         record = items.get("ord-1001", {})
         rows = {key: item for key, item in items.items() if is_row(item)}
         inputs = int(record.get("Inputs", {"N": "0"})["N"])
+        assert len(row_ids(record)) <= settled.MOST_ROWS + 1
         assert set(rows) == {*row_ids(record), *(f"ord-1001#added#{n}" for n in range(inputs))}
         assert all(row.get("ExpiresAt") == record.get("ExpiresAt") for row in rows.values())
 
@@ -118,6 +119,10 @@ class Life:
         found = self.world.store.load("ord-1001", 0)
         assert found is not None
         assert (found.steps, found.version) == (after.steps, after.version)
+        in_rows = [name for row in found.settled for name in row.added]
+        settled_ones = {name for name, one in found.steps.items() if one.process_state in SETTLED}
+        if not after.ended:
+            assert settled_ones & set(found.added) <= set(in_rows), "each settled step has a row"
         assert [*found.added.items()] == [*after.added.items()]
         self.former = before
 
@@ -150,7 +155,15 @@ class Life:
 
 
 @pytest.mark.parametrize("adds", [False, True])
-@pytest.mark.parametrize("most_rows", [3, pytest.param(48, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("most_rows", "merged_up_to"),
+    [
+        (3, 64 * 1024),
+        (3, 300),
+        pytest.param(2, 0, marks=pytest.mark.exhaustive),
+        pytest.param(48, 64 * 1024, marks=pytest.mark.exhaustive),
+    ],
+)
 @pytest.mark.parametrize(
     "seed",
     [
@@ -163,12 +176,14 @@ def test_rows_and_record_agree_in_every_life(
     dynamo_world: World,
     seed: int | range,
     most_rows: int,
+    merged_up_to: int,
     adds: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
         monkeypatch.setattr(settled, name, 0)
     monkeypatch.setattr(settled, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(settled, "MERGED_UP_TO", merged_up_to)
     for one in seed if isinstance(seed, range) else [seed]:
         dynamo_world.keep_orders(MINUTE if one % 2 else None)
         for task_id in dynamo_world_ids(dynamo_world):

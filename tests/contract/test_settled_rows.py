@@ -170,6 +170,21 @@ def test_clearing_by_a_task_of_before_the_rows_moved_is_made_again(
     assert dynamo_world.store.clear_owed(without_owed(loaded(dynamo_world), NOW)) == Saved()
 
 
+@pytest.mark.parametrize("retain_for", [0, MINUTE])
+def test_clearing_with_the_decision_in_hand_leaves_no_row_of_the_end(
+    dynamo_world: World, retain_for: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many rows would become one: who sends what is owed would not know that one."""
+    task = with_steps(dynamo_world, "a", "b", "c")
+    monkeypatch.setattr(settled, "MOST_ROWS", 2)
+    owed = (Owed("status", "completed", task.version + 1, NOW, ""),)
+    ended = over(task, owed=owed, retain_for=retain_for)
+    assert dynamo_world.store.save(ended, seen=task.version) == Saved()
+    assert dynamo_world.store.clear_owed(without_owed(ended, NOW)) == Saved()
+    assert len(rows(dynamo_world)) == (3 if retain_for else 0)
+    assert all("ExpiresAt" in row for row in rows(dynamo_world).values())
+
+
 def test_rows_and_history_share_a_transaction(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a")
     many = [

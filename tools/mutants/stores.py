@@ -211,6 +211,91 @@ STORES = (
         why="a step of a former plan is performed",
     ),
     Mutant(
+        name="only-the-smallest-rows-become-one",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="smallest[: max(2, fitting)]",
+        new="smallest",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_only_the_smallest_rows_become_one_and_at_least_two",
+        ),
+        why="a row has more bytes than DynamoDB stores",
+    ),
+    Mutant(
+        name="two-rows-become-one-however-large-they-are",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="smallest[: max(2, fitting)]",
+        new="smallest[:fitting]",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_only_the_smallest_rows_become_one_and_at_least_two",
+        ),
+        why="a task has so many rows that its end does not fit in one transaction",
+    ),
+    Mutant(
+        name="many-rows-become-one",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="if len(rows) <= MOST_ROWS:",
+        new="if rows:",
+        tests=("tests/unit/aws/dynamodb/test_settled.py::test_so_many_rows_become_one",),
+        why="a long task can never end: its rows do not fit in one transaction",
+    ),
+    Mutant(
+        name="a-merged-row-has-only-the-steps-that-count",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old=(
+            "            for name, row in _youngest(rows).items()\n"
+            "            if row.version in again and (name in elsewhere or name in row.added)\n"
+        ),
+        new=(
+            "            for row in rows\n"
+            "            for name in row.steps\n"
+            "            if row.version in again\n"
+        ),
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_a_merged_row_has_only_the_steps_that_count",
+        ),
+        why="a former record of a step takes the place of the present one",
+    ),
+    Mutant(
+        name="a-merged-row-keeps-the-names-of-steps-that-are-undone",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="(name in elsewhere or name in row.added)",
+        new="name in elsewhere",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_the_names_of_steps_that_are_being_undone_stay_in_a_row_that_is_written_again[merged]",
+        ),
+        why="the names of steps that are undone make the record too large",
+    ),
+    Mutant(
+        name="a-row-with-names-stays",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old=("\n        or any(youngest[name] is row for name in row.added)"),
+        new="",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_the_names_of_undone_steps_stay_in_their_row_until_a_younger_one_has_them",
+        ),
+        why="the names of steps that are undone make the record too large",
+    ),
+    Mutant(
+        name="a-large-erased-task-gets-a-row",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="LARGE_RECORD if task.ended else",
+        new="10**9 if task.ended else",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_all_steps_of_an_erased_task_are_in_one_row",
+        ),
+        why="an erased task with a thousand steps is larger than what DynamoDB stores",
+    ),
+    Mutant(
+        name="an-end-that-owes-something-writes-no-row",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="if not (task.ended and task.owed):",
+        new="if True:",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_no_row_is_written_with_an_end_that_leaves_something_owed",
+        ),
+        why="a row with results stays for ever, although its task was removed",
+    ),
+    Mutant(
         name="an-order-is-created-once",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='NO_SUCH_ORDER = "attribute_not_exists(OrderID)"',

@@ -1,5 +1,7 @@
 """Rows of settled steps: nothing is lost, the writes grow linearly, and faulty rows are refused."""
 
+import random
+import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -32,10 +34,17 @@ from roundsman.aws.dynamodb.settled import (
     row_key,
     whole_item,
 )
+from roundsman.definition.workflow import MOST_ADDED
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.json import sha256
+from roundsman.model.record_limits import (
+    ALL_ADDED_LIMIT,
+    LONGEST_SIGNAL_ID,
+    RECORD_LIMIT,
+    RESULTS_LIMIT,
+)
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PACKED_SCHEMA, AddedStep, SettledRow, StepRecord, Task
+from roundsman.model.task import PACKED_SCHEMA, AddedStep, Owed, SettledRow, StepRecord, Task
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
 from tests.support.steps import changed_step, step_record
@@ -412,6 +421,186 @@ def test_the_order_of_adding_is_kept_whichever_step_is_done_first() -> None:
     assert [*table.load().added] == [*task.added]
     whole = whole_item(table.items[table.record], table.items)
     assert [one["M"]["Name"]["S"] for one in whole["Added"]["L"]] == [*task.added]
+
+
+def rows_of(task: Task, *sizes: int) -> tuple[SettledRow, ...]:
+    """Rows of these sizes, each with one of the first steps of the task."""
+    return tuple(
+        SettledRow(version, size, {name: one}, added={name: task.added[name]})
+        for version, (size, (name, one)) in enumerate(
+            zip(sizes, [*task.steps.items()][1:], strict=False), 2
+        )
+    )
+
+
+def test_only_the_smallest_rows_become_one_and_at_least_two() -> None:
+    task = with_added(chain(60))
+    small, large = 100, settled.MERGED_UP_TO
+    division = divide(replace(task, settled=rows_of(task, *[large] * MOST_ROWS, small)))
+    assert [row.version for row in division.removed] == [2, MOST_ROWS + 2]
+    division = divide(replace(task, settled=rows_of(task, *[large] * (MOST_ROWS - 1), 300, small)))
+    assert [row.version for row in division.removed] == [MOST_ROWS + 1, MOST_ROWS + 2]
+    assert len(division.kept) == MOST_ROWS - 1
+    half = settled.MERGED_UP_TO // 2
+    division = divide(replace(task, settled=rows_of(task, *[half] * (MOST_ROWS + 1))))
+    assert [row.version for row in division.removed] == [2, 3]
+
+
+def test_a_merged_row_has_only_the_steps_that_count() -> None:
+    """It becomes the youngest row, so what was of no account in it would count again."""
+    task = with_added(chain(60))
+    rows = rows_of(task, *[100] * (MOST_ROWS + 1))
+    name = next(iter(rows[0].steps))
+    former = replace(
+        rows[0], steps={name: replace(task.steps[name], result="former"), **rows[-1].steps}
+    )
+    present = replace(rows[-1], size=settled.MERGED_UP_TO, steps=rows[0].steps, added={})
+    table = Table()
+    task = replace(task, settled=(former, *rows[1:-1], present))
+    for row in task.settled:
+        item = row_item(task, row)
+        table.items[str(item["TaskId"]["S"])] = item
+    division = table.save(task)
+    assert division.kept == (present,)
+    assert division.added is not None
+    assert name not in division.added.steps
+    assert table.load() == task
+
+
+@pytest.mark.parametrize("how", ["merged", "extended"])
+def test_the_names_of_steps_that_are_being_undone_stay_in_a_row_that_is_written_again(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = stored_one_by_one(map(with_added, lives(60, 15)[:-1]))
+    task = table.load()
+    names = [name for row in task.settled for name in row.added][:20]
+    undoing = {
+        name: changed_step(task.steps[name], process_state=ProcessState.UNDOING) for name in names
+    }
+    task = replace(task, version=100, steps={**task.steps, **undoing})
+    if how == "merged":
+        monkeypatch.setattr(settled, "MOST_ROWS", 0)
+        monkeypatch.setattr(settled, "ROW_FROM", 10**6)
+        monkeypatch.setattr(settled, "ROW_UP_TO", 10**6)
+    else:
+        last = list(task.steps)[-1]
+        done = changed_step(task.steps[last], process_state=ProcessState.PROCESSED, result="r")
+        task = replace(task, steps={**task.steps, last: done})
+        monkeypatch.setattr(settled, "ROW_FROM", 1)
+    division = table.save(task)
+    assert division.added is not None
+    assert set(names) <= division.added.added.keys()
+    assert not set(names) & set(added_names(division.record))
+    assert table.load() == task
+    assert [*table.load().added] == [*task.added]
+    undone = {
+        name: changed_step(one, process_state=ProcessState.UNDONE) for name, one in undoing.items()
+    }
+    table.save(replace(table.load(), version=101, steps={**task.steps, **undone}))
+    assert table.load().steps == {**task.steps, **undone}
+
+
+def test_no_row_is_written_with_an_end_that_leaves_something_owed() -> None:
+    """Who sends what is owed has this task in hand, and would leave the new row for ever."""
+    task = with_added(chain(60))
+    ended = replace(
+        task,
+        state=TaskState.COMPLETED,
+        ended_at=NOW,
+        settled=rows_of(task, *[100] * (MOST_ROWS + 1)),
+    )
+    assert divide(ended).added is not None
+    owing = replace(ended, owed=(Owed("status", "completed", task.version, NOW, ""),))
+    division = divide(owing)
+    assert (division.added, division.removed) == (None, ())
+
+
+def a_thousand_steps(result: int) -> Task:
+    """A task with as many and as long names and as much else as it may have, none compressible.
+
+    Each step was ended by a signal, so its id is in the record.
+    """
+    dice = random.Random(7)  # noqa: S311 - the same at every run
+    name_of = string.ascii_letters + string.digits + "._-"
+
+    def text(size: int, of: str = string.printable[:94]) -> str:
+        return "".join(dice.choices(of, k=size))
+
+    names = [f"k[x{text(39, name_of)}]" for _ in range(MOST_ADDED)]
+    at, steps, added = NOW, dict[str, StepRecord](), dict[str, AddedStep]()
+    room = ALL_ADDED_LIMIT - 2 * sum(map(len, names))
+    for place, name in enumerate(names):
+        took = dice.randrange(10**7)
+        steps[name] = step_record(
+            process_state=ProcessState.PROCESSED,
+            started_at=at,
+            finished_at=at + took,
+            complete_by=at + dice.randrange(10**8),
+            result=text(result - 2, string.ascii_letters + string.digits) if result else None,
+            signal=text(LONGEST_SIGNAL_ID),
+        )
+        at += took
+        after = dice.sample(names[:place], min(place, 200, room // len(name)))
+        room -= len(after) * len(name)
+        added[name] = AddedStep(names[place - 1], tuple(after), text(20, "0123456789abcdef"), place)
+    assert room < len(names[0])
+    return replace(born("ord-2026-11-21-000123"), version=9, steps=steps, added=added)
+
+
+@pytest.mark.exhaustive
+def test_a_row_has_room_for_all_that_a_task_may_have() -> None:
+    """All rows of a task are lost at once if a new plan has none of one step of each."""
+    task = a_thousand_steps(RESULTS_LIMIT // MOST_ADDED)
+    division = divide(task)
+    assert division.added is not None
+    assert item_size(row_item(task, division.added)) < RECORD_LIMIT * 9 // 10
+    assert item_size(division.record) < KB
+
+
+@pytest.mark.exhaustive
+def test_all_steps_of_an_erased_task_are_in_one_row() -> None:
+    task = a_thousand_steps(RESULTS_LIMIT // MOST_ADDED)
+    table = Table()
+    table.save(task)
+    loaded = table.load()
+    bare = {name: replace(one, result=None) for name, one in task.steps.items()}
+    blank = {name: replace(one, digest="") for name, one in task.added.items()}
+    over = replace(loaded, state=TaskState.COMPLETED, ended_at=NOW, erased_at=NOW, version=10)
+    erased = replace(over, steps=bare, added=blank)
+    division = table.save(erased)
+    [row] = table.rows()
+    assert row["TaskId"]["S"].endswith("#settled#10")
+    assert item_size(row) < RECORD_LIMIT // 2
+    assert item_size(division.record) < KB
+    assert table.load() == erased
+    # A second erasure changes nothing about them.
+    division = divide(replace(table.load(), version=11))
+    assert (division.removed, division.added) == ((), None)
+
+
+def test_a_row_that_has_no_names_gets_them_when_it_is_written_again() -> None:
+    """As in a table of former code: all names are in the record."""
+    task = with_added(chain(30))
+    names = list(task.steps)
+    older = SettledRow(3, 100, {name: task.steps[name] for name in names[1:9]})
+    table = Table()
+    item = row_item(task, older)
+    assert item["Schema"] == {"N": "5"}
+    table.items[str(item["TaskId"]["S"])] = item
+    opened = changed_step(task.steps[names[-1]], process_state=ProcessState.PROCESSING)
+    waiting = {name: replace(opened, result=None) for name in names[9:]}
+    few = replace(task, settled=(older,), steps={**task.steps, **waiting})
+    assert divide(few).added is None
+    assert added_names(divide(few).record) == [*task.added]
+    table.save(few)
+    again = table.load()
+    assert again == few
+    assert [*again.added.items()] == [*few.added.items()]
+    division = table.save(replace(task, version=99, settled=again.settled))
+    assert division.added is not None
+    assert [*division.added.added] == [*task.added]
+    assert not added_names(division.record)
+    assert table.load().added == task.added
 
 
 # --- What is stored ------------------------------------------------------------------------------

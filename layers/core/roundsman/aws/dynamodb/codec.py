@@ -75,9 +75,9 @@ PACKED = (
 )
 """The attributes of a task that are packed: they grow, and no condition or index needs them."""
 INPUTS_IN_A_ROW = 20
-"""How many inputs of added steps are in one row (`roundsman.aws.dynamodb.input_rows`): 100 of them
-are in 7 rows, which one transaction can write beside the rows of settled steps and the history; and
-one row never has more than 400 KB."""
+"""How many inputs of added steps are in one row (`roundsman.aws.dynamodb.input_rows`): 1,000 of
+them are in 50 rows, which one transaction can write beside the rows of settled steps and the
+history; and one row never has more than 400 KB, because an input has at most 16 KB."""
 WORTH_COMPARING = 64 * 1024
 """Up to this size in bytes, a packed task is stored without a look at its size if it were not."""
 

@@ -3,8 +3,9 @@
 The record of a task says which steps were added, and where they stand. What each was added with is
 read only to make its requests, so it is in a row beside the record, with the hash key
 `<TaskId>#added#<Number>`. The first INPUTS_IN_A_ROW added steps are in row 0, the next ones in
-row 1. Each step is an attribute of the row with the name of its record: a map with `By`, `After`
-and `Input`. So a row alone says which steps it has, of which kinds, and after what they come.
+row 1. Each step is an attribute of the row with the name of its record: a map with `By` and
+`Input`. What a step comes after is not there: the names may be longer than the input, and a row
+never has more than 400 KB.
 
 - Rows are written, removed and given their expiry in one transaction with the record, on the
   conditions of the record. The record says how many there are (`Inputs`).
@@ -104,8 +105,6 @@ def _by_row(task: Task, inputs: Mapping[str, Json]) -> dict[int, dict[str, "Valu
     for name in inputs:
         one = task.added[name]
         step: Item = {"By": text(one.adder), "Input": json_text(inputs[name])}
-        if one.after:
-            step["After"] = {"L": [text(other) for other in one.after]}
         found.setdefault(_row_of(task, name), {})[name] = {"M": step}
     return found
 

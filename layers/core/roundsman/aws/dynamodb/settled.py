@@ -12,6 +12,8 @@ with its steps and not with their square.
   and the record counts. Of two rows with one step, the younger counts. A row of which no step
   counts any more is removed; of an erased task, also one of which some steps do not count. A row
   with the names of added steps stays until a younger one has them.
+- No row is written with a decision that ends the task and leaves something owed. What is owed is
+  cleared by a task in hand that does not have this row, and that write must end all rows.
 - A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
   quickly, and DynamoDB bills reads by 4 KB.
 - A step that was added at run time takes its name, its digest and what it comes after into the row:
@@ -20,8 +22,11 @@ with its steps and not with their square.
 - A task to which steps were added writes its record in a transaction whenever it adds one, at twice
   the price. So its record is kept small: each row is begun from ROW_FROM bytes, and the youngest
   one is replaced by a larger one, with the next steps, until it has ROW_UP_TO.
-- There are at most MOST_ROWS, because a transaction has at most 100 writes, history and the rows of
-  inputs included. Beyond that, the smallest ones are written again as one, of MERGED_UP_TO at most.
+- There are at most MOST_ROWS and one, because a transaction has at most 100 writes, history and the
+  rows of inputs included. Beyond MOST_ROWS, the smallest ones are written again as one: at least
+  two, and as many as have MERGED_UP_TO bytes together.
+- A row that is written again takes over the steps that count, and those whose names no younger row
+  has: otherwise the record would have the names again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +78,7 @@ the row of added steps is not extended any more."""
 MOST_ROWS = 40
 """The number of rows of a task from which some of them are written again as one."""
 MERGED_UP_TO = 64 * 1024
-"""The maximum size in bytes of rows together that are written again as one."""
+"""The maximum size in bytes of rows together that are written again as one; two of any size are."""
 LARGE_RECORD = 64 * 1024
 """The size in bytes from which the settled steps of an ended task, too, get a row: all steps of an
 erased task change at once."""
@@ -104,12 +109,18 @@ def divide(task: Task) -> Division:
     elsewhere = _counting(task, rows)
     inside = {name: one for name, one in task.steps.items() if name not in elsewhere}
     record = _record(task, inside, rows)
-    new = _steps_for_a_row(task, inside, rows, record)
-    again = _versions_to_merge(rows) or (_version_to_extend(task, rows) if new else set())
+    new, again = dict[str, StepRecord](), set[int]()
+    if not (task.ended and task.owed):
+        new = _steps_for_a_row(task, inside, rows, record)
+        again = _versions_to_merge(rows) or (_version_to_extend(task, rows) if new else set())
     added = None
     if new or again:
+        before = {
+            name: row.steps[name]
+            for name, row in _youngest(rows).items()
+            if row.version in again and (name in elsewhere or name in row.added)
+        }
         rows = tuple(row for row in rows if row.version not in again)
-        before = {name: task.steps[name] for name, row in elsewhere.items() if row.version in again}
         added = _row(task, {**before, **new})
         left = {name: one for name, one in inside.items() if name not in new}
         record = _record(task, left, (*rows, added))
@@ -150,8 +161,7 @@ def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
         for row in task.settled
         if row.steps.keys() <= task.steps.keys() and row.added.items() <= task.added.items()
     )
-    youngest = {name: row for row in rows for name in row.steps}
-    counting = _counting(task, rows)
+    youngest, counting = _youngest(rows), _counting(task, rows)
     if task.erased_at is not None:
         return tuple(row for row in rows if all(counting.get(name) is row for name in row.steps))
     return tuple(
@@ -164,8 +174,13 @@ def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
 
 def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
     """The steps that the record need not have, each with the row that it is in."""
-    youngest = {name: row for row in rows for name in row.steps}
-    return {name: row for name, row in youngest.items() if row.steps[name] == task.steps[name]}
+    youngest = _youngest(rows).items()
+    return {name: row for name, row in youngest if row.steps[name] == task.steps[name]}
+
+
+def _youngest(rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+    """The steps that are in rows, each with the youngest row that it is in."""
+    return {name: row for row in rows for name in row.steps}
 
 
 def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledRow]) -> Item:
@@ -181,7 +196,7 @@ def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledR
 
 def _steps_for_a_row(
     task: Task, inside: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
-) -> Mapping[str, StepRecord]:
+) -> dict[str, StepRecord]:
     """The settled steps that this write moves to a row; empty if they are too few for one."""
     if len(task.steps) <= FEW_STEPS:
         return {}
@@ -204,8 +219,8 @@ def _versions_to_merge(rows: Sequence[SettledRow]) -> set[int]:
     if len(rows) <= MOST_ROWS:
         return set()
     smallest = sorted(rows, key=lambda row: row.size)
-    sizes = accumulate(row.size for row in smallest)
-    return {row.version for row, size in zip(smallest, sizes, strict=True) if size <= MERGED_UP_TO}
+    fitting = sum(size <= MERGED_UP_TO for size in accumulate(row.size for row in smallest))
+    return {row.version for row in smallest[: max(2, fitting)]}
 
 
 def _row(task: Task, steps: Mapping[str, StepRecord]) -> SettledRow:
