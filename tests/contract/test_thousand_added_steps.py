@@ -225,6 +225,7 @@ def life(world: World) -> Iterator[Life]:
 
 
 @pytest.mark.parametrize(("at_a_time", "settled_at_a_time"), [(1, 1), (10, 2), (80, 8)])
+@pytest.mark.verify
 def test_a_thousand_steps_are_added_end_are_undone_and_begin_again(
     life: Life, at_a_time: int, settled_at_a_time: int
 ) -> None:
@@ -271,6 +272,7 @@ def test_of_an_erased_task_with_a_thousand_steps_nothing_is_left_that_it_was_giv
 
 
 @pytest.mark.parametrize("owed", [(), ("completed",)])
+@pytest.mark.verify
 def test_a_task_with_a_thousand_steps_is_removed_at_once_with_all_its_rows(
     life: Life, owed: tuple[str, ...]
 ) -> None:

@@ -303,8 +303,10 @@ def _perform_changed(context: DecisionContext, event: Resubmit, before: Decision
     old, new = before.plan, context.plan
     for step in [*context.plan.steps.values()]:
         record = context.decision.step(step.name)
+        if record.process_state not in waiting:
+            continue
         moved = step.name in old.steps and comes_after_others(old, new, step.name)
-        if record.process_state not in waiting or not (moved or affects(step, changes)):
+        if not moved and not affects(step, changes):
             continue
         if record.started_at is not None:
             _perform_under_fresh_key(context, step, event)
