@@ -69,9 +69,7 @@ def test_the_services_of_all_agents_are_there_until_the_local_aws_goes_down(
         lines = up_lines(local, local.stack)
         assert any(f"{url}/_ledger" in line for line in lines)
         assert not any("No service answers" in line for line in lines)
-    assert has_ended(process_of(local))
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", free_usual_port)) != 0
+    assert has_ended(process_of(local))  # its port may be another program's by now
 
 
 def test_none_start_where_the_services_are_named(project: Path, free_usual_port: int) -> None:
