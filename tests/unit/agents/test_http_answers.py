@@ -225,7 +225,7 @@ def test_a_status_that_the_application_declares_so_promises_that_nothing_happene
 def test_what_was_not_sent_had_no_effect_and_what_was_not_answered_may_have_had_one(
     server: Server,
 ) -> None:
-    server.answers = [b""]
+    server.answers = [None]
     assert not transient(RemoteService(server.url)).no_effect
     assert transient(RemoteService(unused_url())).no_effect
 
