@@ -622,6 +622,40 @@ def test_a_task_moves_only_if_nothing_that_waits_could_wrongly_follow_the_point_
     )
 
 
+def test_what_is_of_no_kind_of_the_new_plan_is_refused_for_that_alone() -> None:
+    world = trip(FIND, ALONE)
+    world.adds("find", leg("a"))
+    world.adds("leg[a]", StepToAdd("note[b]", ()), leg("c", "alone"))
+    new = plan(
+        FIND,
+        ALONE,
+        may_add=(NOTE,),
+        may_add_after_no_return=(NOTE,),
+        point_of_no_return=ALONE,
+        on_failure=Undo(),
+    )
+    assert why_not(world, new) == (
+        "leg[a] was added, and that plan does not have leg in may_add; "
+        "leg[c] was added, and that plan does not have leg in may_add"
+    )
+
+
+def test_a_step_after_one_that_the_new_plan_lacks_is_refused_in_words() -> None:
+    world = trip(FIND, ALONE)
+    world.adds("find", leg("a"))
+    world.adds("leg[a]", StepToAdd("note[b]", ()))
+    world.adds("alone", StepToAdd("note[c]", ("note[b]",)))
+    new = plan(
+        FIND,
+        ALONE,
+        step("last", ALONE),
+        may_add=(NOTE,),
+        point_of_no_return=step("last", ALONE),
+        on_failure=Undo(),
+    )
+    assert why_not(world, new) == "leg[a] was added, and that plan does not have leg in may_add"
+
+
 def why_not(world: World, new: Plan) -> str:
     """Why the task does not move to the plan."""
     with pytest.raises(Refused) as refused:
