@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from roundsman.command_line import REASON, command_line
+from roundsman.command_line import PLACEHOLDER, REASON, command_line
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import Agents
@@ -20,7 +20,7 @@ from roundsman.model.situations import (
     WithoutAgent,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
+from roundsman.model.task import PERFORM, UNDO, LeftOut, StepRecord, Task
 from roundsman_console.hold.view import release_command
 from roundsman_console.order.documents import StepCase
 from roundsman_console.order.step_text import holds_of, poll_words, reminder_words, retry_words
@@ -116,6 +116,8 @@ class _View:
             return self._under_way(name, record, situation, step)
         if isinstance(situation, WithoutAgent):
             return self._without_agent(name, situation, step)
+        if record.awaits_result and record.left_out is not None:
+            return self._awaits_result(name, record.left_out)
         if record.held_since is not None:
             return self._held(name, record, step)
         if record.late_since is not None:
@@ -271,6 +273,15 @@ class _View:
         )
         command = command_line("signal", self.task.task_id, signal)
         return StepWait("awaits_signal", name, None, what, evidence, command)
+
+    def _awaits_result(self, name: str, left_out: LeftOut) -> StepWait:
+        evidence = (
+            f"{name} is done; its result was left out: {left_out.why}",
+            "no time of the order passes until its deadline; it is archived then, and not undone",
+        )
+        options = ("--did", "--result", PLACEHOLDER, *REASON)
+        command = command_line("resolve", self.task.task_id, name, options=options)
+        return StepWait("awaits_result", name, None, f"the result of {name}", evidence, command)
 
     def _asleep(self, name: str, asleep: Asleep) -> StepWait:
         lasts = format_duration(asleep.until - self.at)

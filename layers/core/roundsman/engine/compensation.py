@@ -20,7 +20,7 @@ from roundsman.model.events import InspectAt
 from roundsman.model.instants import second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
-from roundsman.model.states import DONE, SETTLED, ProcessState
+from roundsman.model.states import SETTLED, ProcessState
 from roundsman.model.task import (
     AfterUndo,
     Effect,
@@ -232,6 +232,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         tried=(*record.tried, here),
         failure_count=0,
         key_until=None,
+        left_out=None,
         started_at=None,
         outcome_unknown=False,
         after_undo=None,
@@ -257,7 +258,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     )
     context.decision.new_round(step.name)
     steps = context.decision.steps
-    if any(context.decision.step(name).process_state not in DONE for name in step.after):
+    if not context.is_unblocked(step):
         # A change of the plan has put another step before it: it waits for no time.
         steps[step.name] = replace(steps[step.name], situation=NotBegun())
     why = f"{step.name}: undone under its key; it begins under a new one"

@@ -47,7 +47,10 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
 
 
 def _without_contents(record: StepRecord) -> StepRecord:
-    return replace(record, result=None, error=_without_message(record.error))
+    kept = record.left_out
+    blank = kept and replace(kept, why=ERASED, row=None, whole=None)
+    error = _without_message(record.error)
+    return replace(record, result=None, left_out=blank, error=error)
 
 
 def _without_reason(ending: Termination | None) -> Termination | None:

@@ -14,6 +14,9 @@ POLLED = "polled"
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
 
+RESULT_LEFT_OUT = "result left out"
+"""The kind of a row that says why a result is not in the record, and who waits for it."""
+
 ERASE = COMMAND_KINDS[Erase]
 """The kind of the rows whose reasons are not erased: they name who erased the order."""
 

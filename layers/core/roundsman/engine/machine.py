@@ -293,7 +293,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         elif why := why_not_added(context, step.name, event.then):
             _handle_wrong_then(context, step, event, why, current=current or to_wait)
         else:
-            succeeded(context, step, event.result, event.then)
+            succeeded(context, step, event.result, event.then, event.left_out)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
         if event.callback:
             _record_answer(decision, record, event)

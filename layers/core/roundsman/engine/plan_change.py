@@ -93,7 +93,7 @@ def fit_times(context: DecisionContext) -> None:
             steps[name] = replace(record, situation=earlier)
     for step in context.plan.steps.values():
         found = steps.get(step.name)
-        waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
+        waits = not context.is_unblocked(step)
         if waits and found is not None and found.process_state is ProcessState.PENDING:
             steps[step.name] = replace(found, situation=NotBegun())
 

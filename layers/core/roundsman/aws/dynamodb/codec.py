@@ -36,14 +36,16 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
+    LEFT_OUT_SCHEMA,
     PACKED_SCHEMA,
     SCHEMA,
     SIGNALS_SCHEMA,
     AddedStep,
     AfterUndo,
     Effect,
-    InputRows,
+    LeftOut,
     Owed,
+    RowsBeside,
     StepError,
     StepRecord,
     Task,
@@ -196,6 +198,13 @@ OWED: "RecordTable[Owed]" = FieldTable(
     Field("At", "at", NUMBER),
     Field("Detail", "detail", TEXT),
 )
+LEFT_OUT: "RecordTable[LeftOut]" = FieldTable(
+    LeftOut,
+    Field("Why", "why", TEXT),
+    Field("Size", "size", NUMBER, 0),
+    Field("Row", "row", NUMBER, None),
+    Field("LacksSteps", "lacks_steps", FLAG, default=False),
+)
 STEP: "RecordTable[StoredStep]" = FieldTable(
     StoredStep,
     Field("ProcessState", "process_state", enumeration(ProcessState)),
@@ -240,6 +249,8 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("KeyUntil", "key_until", NUMBER, None, since=7),
     Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
     Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
+    Field("ResultLeftOut", "left_out", map_of(LEFT_OUT), None, since=LEFT_OUT_SCHEMA),
+    Field("AwaitsResult", "awaits_result", FLAG, default=False, since=LEFT_OUT_SCHEMA),
 )
 
 
@@ -484,6 +495,13 @@ def rows_of(task: Task) -> int:
     return 0 if task.erased_at is not None else -(-len(task.added) // INPUTS_IN_A_ROW)
 
 
+def result_rows_of(task: Task) -> int:
+    """How many rows have results of the task that were left out of its record."""
+    kept = (one.left_out for one in task.steps.values())
+    rows = (one.row for one in kept if one is not None and one.row is not None)
+    return 1 + max(rows, default=-1)
+
+
 def outcome_attribute(task: Task) -> Item:
     """The attribute of a task in the `due` index that states how it ended.
 
@@ -528,8 +546,10 @@ def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | No
         values["start_at"] = values["created_at"]
     task = TASK.make(**values)
     if "Inputs" in item:
-        rows = InputRows(reader.number("Inputs"), task.expires_at)
+        rows = RowsBeside(reader.number("Inputs"), task.expires_at)
         task = replace(task, input_rows=rows)
+    if count := result_rows_of(task):
+        task = replace(task, result_rows=RowsBeside(count, task.expires_at))
     failure = _read_failure(task, reader)
     return task if failure is None else replace(task, failure=failure)
 
