@@ -154,7 +154,7 @@ def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
     for name, record in task.steps.items():
         if _result_is_masked(plan, name):
             found += _leaves(record.result)
-            found += _leaves(record.left_out and record.left_out.whole)
+            found += _leaves(None if record.left_out is None else record.left_out.whole)
     return Mask(paths, _pattern(found), everything, task.erased_at)
 
 
