@@ -44,7 +44,8 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     enters = after.state is not before.state
     joins = after.failure not in (None, before.failure) and not after.ended
     expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
-    expected += ["unexpected_error"] if joins else []
+    awaits = any(record.awaits_result for record in after.steps.values())
+    expected += ["result_awaited" if awaits else "unexpected_error"] if joins else []
     assert alerts == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 

@@ -36,10 +36,16 @@ from roundsman.model.task import LeftOut, StepError, step_of
 ADDED_LATER = "steps that may be added"
 
 
-def left_out_of(context: DecisionContext, name: str, result: Json, size: int, why: str) -> LeftOut:
-    """What the record has in place of this result of `size` bytes of JSON, and the row for it."""
-    row = _row_for(context, name, size)
-    return LeftOut(why, size, row, whole=result if row is not None else None)
+def left_out_of(
+    context: DecisionContext, name: str, result: Json, size: int | None, why: str
+) -> LeftOut:
+    """What the record has in place of this result of `size` bytes of JSON, and the row for it.
+
+    With None for `size`, the reply does not have the result.
+    """
+    why = cut(why, LONGEST_WHY_LEFT_OUT)
+    row = None if size is None else _row_for(context, name, size)
+    return LeftOut(why, size or 0, row, whole=None if row is None else result)
 
 
 def note_untaken(context: DecisionContext, step: StepPlan, error: StepError, *, adds: bool) -> None:

@@ -83,9 +83,8 @@ def succeeded(
     why = left_out or too_large(context, step, result)
     if why is not None:
         add_steps(context, step.name, then)
-        size = 0 if left_out else size_in_bytes(result)
-        untaken = left_out_of(context, step.name, result, size, why)
-        complete_without_result(context, step, untaken)
+        size = None if left_out else size_in_bytes(result)
+        complete_without_result(context, step, left_out_of(context, step.name, result, size, why))
         return
     record = context.decision.step(step.name)
     context.decision.move(
