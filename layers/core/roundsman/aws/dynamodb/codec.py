@@ -443,7 +443,7 @@ def plain_task_item(task: Task) -> Item:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
     item |= outcome_attribute(task)
-    item |= inputs_attribute(task)
+    item |= rows_attributes(task)
     return item | left_out_attribute(task)
 
 
@@ -481,13 +481,13 @@ def left_out_attribute(task: Task) -> Item:
     return {"LeftOut": number(count)} if count else {}
 
 
-def inputs_attribute(task: Task) -> Item:
-    """The number of rows with inputs of added steps; empty if there are none.
+def rows_attributes(task: Task) -> Item:
+    """The number of rows with inputs of added steps, and with results; empty if there are none.
 
-    It follows from the added steps, so code that does not know it may remove it.
+    They follow from the steps, so code that does not know them may remove them.
     """
-    count = rows_of(task)
-    return {"Inputs": number(count)} if count else {}
+    counts = {"Inputs": rows_of(task), "Results": result_rows_of(task)}
+    return {name: number(count) for name, count in counts.items() if count}
 
 
 def rows_of(task: Task) -> int:
