@@ -20,7 +20,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.record_limits import MOST_ADDED_UNDOS, RECORD_LIMIT, RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AddedStep, RowsBeside, Owed, StepRecord, Task
+from roundsman.model.task import AddedStep, Owed, RowsBeside, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
