@@ -1,6 +1,7 @@
 """Stories of an open task that goes on under another plan."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
@@ -27,6 +28,14 @@ def ready() -> World:
     return world
 
 
+def sent_late() -> World:
+    """A task whose first step was overdue half a minute before the end of its time."""
+    world = World(plan(step("a", complete_within=timedelta(seconds=3_570)), LATER))
+    world.start()
+    world.overdue("a")
+    return world
+
+
 def under_way() -> World:
     """A task whose first step is at its agent."""
     world = World(plan(A, LATER))
@@ -45,9 +54,17 @@ def moved(world: World, *, without: bool) -> World:
     return world
 
 
+def has_less_time(world: World, seconds: int) -> World:
+    """The task under a plan that gives it so much less than an hour."""
+    world.move(plan(A, LATER, complete_within=timedelta(hours=1, seconds=-seconds)))
+    return world
+
+
 MOVE_STORIES: list[Callable[[], World]] = [
     lambda: moved(parked(), without=True),
     lambda: moved(parked(), without=False),
+    lambda: has_less_time(parked(), 3_590),
+    lambda: has_less_time(sent_late(), 20),
     lambda: moved(ready(), without=True),
     lambda: moved(under_way(), without=True),
     lambda: moved(scheduled(), without=True),
