@@ -16,7 +16,7 @@ def parked() -> World:
     world = World(plan(A, LATER))
     world.hold("slow", 600)
     world.start()
-    world.succeeds("a")
+    world.wait(20).succeeds("a")
     return world
 
 
@@ -29,9 +29,9 @@ def ready() -> World:
 
 
 def sent_late() -> World:
-    """A task whose first step was overdue half a minute before the end of its time."""
-    world = World(plan(step("a", complete_within=timedelta(seconds=3_570)), LATER))
-    world.start()
+    """A task whose first step was overdue 20 s before the end of its time."""
+    world = World(plan(A, LATER))
+    world.wait(3_550).start()
     world.overdue("a")
     return world
 
@@ -63,8 +63,8 @@ def has_less_time(world: World, seconds: int) -> World:
 MOVE_STORIES: list[Callable[[], World]] = [
     lambda: moved(parked(), without=True),
     lambda: moved(parked(), without=False),
-    lambda: has_less_time(parked(), 3_590),
-    lambda: has_less_time(sent_late(), 20),
+    lambda: has_less_time(parked(), 3_570),
+    lambda: has_less_time(sent_late(), 15),
     lambda: moved(ready(), without=True),
     lambda: moved(under_way(), without=True),
     lambda: moved(scheduled(), without=True),
