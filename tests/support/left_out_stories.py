@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
@@ -61,14 +62,14 @@ def undone_on_request() -> World:
     return world
 
 
-def cancelled_and_begun_anew() -> World:
+def cancelled_and_begun_anew(under: Plan | None = None) -> World:
     """No step has a compensation, so the order may begin again."""
     a = step("a", result_limit=100)
     world = World(plan(a, step("b", a)))
     world.start()
     world.succeeds("a", LONG)
     world.cancel(undo=False)
-    world.resubmit(again=True)
+    world.resubmit(again=True, under=under)
     return world
 
 
@@ -106,6 +107,7 @@ LEFT_OUT_STORIES: list[Callable[[], World]] = [
     nobody_reads_it,
     undone_on_request,
     cancelled_and_begun_anew,
+    lambda: cancelled_and_begun_anew(under=plan(step("c"))),
     archived_at_its_deadline,
     lambda: of_an_earlier_attempt(ready=True),
     lambda: of_an_earlier_attempt(ready=False),

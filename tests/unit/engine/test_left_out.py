@@ -333,12 +333,8 @@ def test_results_are_kept_in_a_few_rows_and_those_that_do_not_fit_are_not() -> N
     here = context(world)
 
     def kept(*sizes: tuple[int, int]) -> None:
-        here.decision.steps.update(
-            {
-                f"x{n}": replace(world.record("b"), left_out=LeftOut("", size, row))
-                for n, (size, row) in enumerate(sizes)
-            }
-        )
+        for n, (size, row) in enumerate(sizes):
+            here.decision.change(f"x{n}", left_out=LeftOut("", size, row))
 
     def row(size: int) -> int | None:
         return left_out_of(here, "a", "x", size, "too long").row

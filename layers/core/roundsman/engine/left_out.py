@@ -14,7 +14,6 @@ The time of the wait is given back to the task, and at its deadline the task is 
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from roundsman.definition.expressions import paths_read
 from roundsman.definition.plan import SleepUntilPlan, StepPlan
@@ -53,10 +52,8 @@ def note_untaken(context: DecisionContext, step: StepPlan, error: StepError, *, 
 
     `adds`: it adds steps, which the task lacks then. The step is attempted again, under its key.
     """
-    record = context.decision.step(step.name)
     why = cut(f"{error.type}: {error.message}", LONGEST_WHY_LEFT_OUT)
-    untaken = LeftOut(why, lacks_steps=adds)
-    context.decision.steps[step.name] = replace(record, left_out=untaken)
+    context.decision.change(step.name, left_out=LeftOut(why, lacks_steps=adds))
 
 
 def complete_without_result(context: DecisionContext, step: StepPlan, left_out: LeftOut) -> None:
