@@ -79,7 +79,7 @@ def test_a_wrong_call_of_roundsman_is_in_the_alert_and_in_why() -> None:
     assert "KB 101" not in f"{alert.text}{alert.body}"
     plan = plan_of(world.workflows["story"])
     why = diagnose(world.task(order), plan, TaskFacts(at=world.now, visited_at=world.now))
-    assert sentence in why.sentence
+    assert sentence in " ".join(why.evidence)
     assert world.task(order).state is TaskState.RETRY, "it is retried as an unexpected error is"
 
 
