@@ -1,6 +1,7 @@
 """Alerts: what an operator needs, in a form that SNS takes, without order contents."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
