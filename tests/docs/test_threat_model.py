@@ -141,7 +141,7 @@ def test_a_right_to_rows_names_them_and_one_to_all_rows_names_none(stacks: Stack
     allow(stacks, "SubmissionRole", "dynamodb:DeleteItem", arn("ControlTable"))
     reads, writes, *_ = row(rights_of_roles(*stacks), "SubmissionRole")
     assert "`HistoryTable`" in reads
-    assert "`ControlTable` (put row `plan#*`; delete)" in writes
+    assert "`ControlTable` (put rows `plan#*`, `rejected#*`; delete)" in writes
 
 
 def test_a_statement_that_only_an_option_adds_is_in_the_table(stacks: Stacks) -> None:
