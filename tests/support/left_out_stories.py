@@ -9,6 +9,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Effect, StepError
 from tests.support.machine_world import World, plan, step
+from tests.support.restored_stories import restored
 
 FENCED = Compensation(fences_late_performs=True)
 LONG = "x" * 200
@@ -93,6 +94,40 @@ def of_an_earlier_attempt(*, ready: bool) -> World:
     return world
 
 
+def of_an_answer() -> World:
+    a = step("a", result_limit=100)
+    world = World(plan(a, step("b", a)))
+    world.start()
+    world.waits_for_callback("a", 1_800)
+    world.succeeds("a", LONG)
+    return world
+
+
+def of_a_parked_step() -> World:
+    a = step("a", result_limit=100)
+    world = World(plan(a, step("b", a)))
+    world.start()
+    world.gives_back("a", retry_after=600 * SECOND, called=True)
+    world.succeeds("a", LONG, lock="earlier.1")
+    return world
+
+
+def of_a_restored_step() -> World:
+    a = step("a", "first", result_limit=100)
+    world = restored(World(plan(step("first"), a, step("b", "a"), on_failure=Archive())))
+    world.succeeds("a", LONG, lock="earlier.1")
+    return world
+
+
+def undone_when_no_request_can_act() -> World:
+    a = step("a", result_limit=100, compensation=Compensation())
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.succeeds("a", LONG)
+    world.ask_undo()
+    return world
+
+
 def that_is_no_json() -> World:
     a = step("a", retry=Retry(max_attempts=1))
     world = World(plan(a, step("b", a), on_failure=Archive()))
@@ -112,4 +147,8 @@ LEFT_OUT_STORIES: list[Callable[[], World]] = [
     lambda: of_an_earlier_attempt(ready=True),
     lambda: of_an_earlier_attempt(ready=False),
     that_is_no_json,
+    of_an_answer,
+    of_a_parked_step,
+    of_a_restored_step,
+    undone_when_no_request_can_act,
 ]
