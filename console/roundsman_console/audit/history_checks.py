@@ -278,6 +278,8 @@ def erased_beside(order: StoredOrder) -> Findings:
     for row in order.history or ():
         if row.at < erased_at and row.kind != ERASE and row.reason not in ("", ERASED):
             found.append(Broken(f"the row {row.kind!r} of its history has its reason", (row.seq,)))
+        if row.at < erased_at and row.signal is not None and row.signal.data is not None:
+            found.append(Broken("a row of its history has the data of a signal", (row.seq,)))
     if found and not order.at_rest and order.at - erased_at < ERASED_WITHIN:
         yield JUST_ERASED
     else:

@@ -530,8 +530,8 @@ class DecisionBuilder:
         for one in gone:
             reason = f"the signal {one.name} ({one.id}) has ended no step: {why}"
             self.record(SIGNAL_UNREAD, None, None, reason, signal=one)
-            completed = state is TaskState.COMPLETED and plan is not None
-            if not completed or steps_left(plan, self.step, one.name) is not None:
+            addable = plan is not None and steps_left(plan, self.step, one.name) is None
+            if state is not TaskState.COMPLETED or not addable:
                 self._rejected.append((one, why))
         if self.ending is not None and state in END_STATES:
             names = ", ".join(f"{one.name} ({one.id})" for one in gone)

@@ -290,8 +290,10 @@ def with_signal_id(body: str, message_id: str) -> str:
     """
     try:
         event = parse_json(body)
-        signal = event.get(SIGNAL) if isinstance(event, dict) else None
-        if not isinstance(signal, dict) or signal.get("id") is not None:
+        if not isinstance(event, Mapping):
+            return body
+        signal = event.get(SIGNAL)
+        if not isinstance(signal, Mapping) or signal.get("id") is not None:
             return body
         return canonical_json({**event, SIGNAL: {**signal, "id": message_id}})
     except (ValueError, RecursionError):
