@@ -524,7 +524,7 @@ class Task:
     signals_left: tuple[str, ...] = ()
     """The ids of the last signals that have left the record, because no step could read them any
     more. A task that begins again forgets them: sent again, such a signal is new."""
-    held_until: int | None = None
+    credited_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""
     corrections: tuple[Correction, ...] = ()
