@@ -353,9 +353,7 @@ RECORDS = {
     "partly undone task": Format(task_item(PARTLY_UNDONE_TASK), task_again),
     "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
     "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
-    "task with signals that have left": Format(
-        plain_task_item(TASK_WITH_SIGNALS_LEFT), task_again
-    ),
+    "task with signals that have left": Format(plain_task_item(TASK_WITH_SIGNALS_LEFT), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again
