@@ -133,6 +133,9 @@ def test_what_was_never_ordered_cannot_be_cancelled(world: Stack, order_id: str)
     body = cancel(order_id)
     world.submit(body)
     world.run()
+    assert world.rejected() == []  # the order may be on its way
+    for _ in range(6):
+        world.pass_time(61)
     [rejection] = world.rejected()
     assert json.loads(rejection.text("body")) == body
     assert rejection.paths() == ["orderId"]
