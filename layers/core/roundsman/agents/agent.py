@@ -35,15 +35,25 @@ from roundsman.agents.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.agents.callbacks import callback_token
 from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
-from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, unexpected
+from roundsman.agents.outcomes import (
+    WRONG_THEN,
+    AttemptResult,
+    held,
+    permanent,
+    progress,
+    unexpected,
+)
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.definition.workflow import Step, Workflow
+from roundsman.engine.masks import INPUT, RESULTS, STEP_INPUT, masked_error, named_by_masked
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
-from roundsman.model.task import PERFORM, StepError, step_of
+from roundsman.model.masked_values import MaskedPaths, MaskedTexts
+from roundsman.model.record_limits import LONGEST_MESSAGE
+from roundsman.model.task import PERFORM, Effect, StepError, step_of
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 
@@ -386,6 +396,7 @@ class Agent:
             ),
             function=function,
             agent=self.name,
+            hide=lambda text: texts_of(request).text(text),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -427,6 +438,7 @@ class Agent:
             ),
             function=call,
             agent=self.name,
+            hide=lambda text: texts_of(request).text(text),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -437,7 +449,8 @@ class Agent:
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
-            return self._reply(request, progress(note), now)
+            sent = progress(texts_of(request).text(note, LONGEST_MESSAGE))
+            return self._reply(request, sent, now)
 
         return Heartbeat(
             every=interval_of(step, request),
@@ -449,6 +462,7 @@ class Agent:
         )
 
     def _reply(self, request: AgentRequest, ended: AttemptResult, now: int) -> Reply:
+        ended = _without_masked(request, ended)
         return Reply(
             task_id=request.task_id,
             step=request.step,
@@ -469,6 +483,28 @@ class Agent:
             effect=ended.effect,
             then=ended.then,
         )
+
+
+def texts_of(request: AgentRequest) -> MaskedTexts:
+    """What finds the values of the request that must be in no text of its reply."""
+    if not request.masked:
+        return MaskedTexts()
+    contents = {INPUT: request.input, RESULTS: request.results, STEP_INPUT: request.step_input}
+    return MaskedTexts.of(value for _, value in MaskedPaths.of(request.masked).values(contents))
+
+
+def _without_masked(request: AgentRequest, ended: AttemptResult) -> AttemptResult:
+    """The end of the attempt with MASK for each masked value in the message of its error.
+
+    If a step that it adds is named by such a value, it has failed by a defect; its effect stands.
+    """
+    if ended.error is None and not ended.then:
+        return ended
+    texts = texts_of(request)
+    if named := [one.name for one in ended.then if texts.stands_in(one.name)]:
+        wrong = unexpected(WRONG_THEN, named_by_masked(request.step, step_of(named[0])))
+        return replace(wrong, effect=Effect.STANDS)
+    return replace(ended, error=ended.error and masked_error(ended.error, texts))
 
 
 def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | None:

@@ -81,6 +81,8 @@ class Attempt:
     """Takes seconds."""
     jitter: Jitter
     """Returns numbers in [0, 1)."""
+    hide: Callable[[str], str]
+    """Replaces the values of the order that are masked in a text."""
     note: CallNote
     """Notes the calls of the function before they are made, and may forbid them."""
     probe: Perform | None = None
@@ -217,6 +219,7 @@ class Attempt:
                 return function(own_request(request))
             except TransientError as error:
                 self._calls_without_effect += function is self.function and error.no_effect
+                self._hide_masked(error)  # before the circuit breaker keeps it
                 raise
             finally:
                 self._took = request.clock() - began
@@ -232,6 +235,11 @@ class Attempt:
             raise
         self._probing = False
         return returned
+
+    def _hide_masked(self, error: TransientError) -> None:
+        """Replace masked values in what an alert about the circuit may quote."""
+        error.args = tuple(self.hide(one) if isinstance(one, str) else one for one in error.args)
+        error.cause = self.hide(error.cause)
 
     def _ask(self, probe: Perform) -> AttemptResult | None:
         """Call the probe; return how the attempt ends, or None if the function must be called.

@@ -12,7 +12,9 @@ from roundsman.definition.added_steps import cycle_of, with_added
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.history import few_words
+from roundsman.engine.masks import named_by_masked
 from roundsman.model.json import levels, size_in_bytes
+from roundsman.model.masked_values import MASK
 from roundsman.model.record_limits import (
     ADDED_LIMIT,
     ALL_ADDED_LIMIT,
@@ -97,6 +99,8 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
 def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
     """What is wrong with the kind of a new step, or with its input."""
     kind = step_of(one.name)
+    if MASK in one.name:
+        yield named_by_masked(adder, kind)
     if kind not in plan.kinds:
         may = f"it may add {', '.join(plan.kinds)}" if plan.kinds else "it may add no steps"
         yield f"{adder} adds {one.name}, but its workflow does not have {kind} in may_add: {may}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
+from roundsman.engine.masks import masked_in_request
 from roundsman.engine.request_deadlines import ends_at, time_of
 from roundsman.model.json import Json
 from roundsman.model.situations import AwaitsCallback, UnderWay
@@ -39,6 +40,7 @@ def request_for(
     undoes = operation == UNDO
     order = task.input(order, record.corrections)  # an undo has the input of its perform
     item = item_of(plan, task, step, order)
+    results = _results_for(plan, task, step)
     return AgentRequest(
         task_id=task.task_id,
         workflow=task.workflow,
@@ -54,10 +56,11 @@ def request_for(
         input=_fields_read(plan.steps[step], order),
         item=item,
         step_input=step_input,
-        results=_results_for(plan, task, step),
+        results=results,
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
+        masked=masked_in_request(plan, step, results),
         tenant=task.tenant,
     )
 

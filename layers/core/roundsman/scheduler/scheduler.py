@@ -14,6 +14,13 @@ from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
 from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
+from roundsman.engine.masks import (
+    needed_step_inputs,
+    needs_order,
+    says_something,
+    texts_of,
+    without_masked,
+)
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import (
     CallRefused,
@@ -45,6 +52,7 @@ from roundsman.model.events import (
 from roundsman.model.holds import agents_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
+from roundsman.model.masked_values import MaskedTexts
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
 from roundsman.model.situations import UnderWay
 from roundsman.model.states import TaskState
@@ -242,7 +250,7 @@ class Scheduler:
         try:
             fold = self._fold(plan, task, deliveries)
         except Refused as refused:
-            return [self._refused(task, event, str(refused))]
+            return [self._refused(plan, task, event, str(refused))]
         if fold.changes:
             merged = fold.merged
             saved = self._tasks.save(
@@ -309,7 +317,7 @@ class Scheduler:
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])
 
-    def _refused(self, task: Task, event: Event, why: str) -> Handled:
+    def _refused(self, plan: Plan | None, task: Task, event: Event, why: str) -> Handled:
         """Store why a command was refused, as a row of the task's history.
 
         Raises InvalidMessage for a signal, which becomes a rejected message: its application
@@ -317,6 +325,7 @@ class Scheduler:
         """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
+        why = self._texts_of(plan, task, event).text(why)  # it may repeat what the command names
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
@@ -333,6 +342,8 @@ class Scheduler:
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
         held = self._board.order_holds()
         inspects = isinstance(event, Inspect)
+        if says_something(event):  # the one place where texts enter a task
+            event = without_masked(event, self._texts_of(plan, task, event))
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
         def decided(plan: Plan | None, task: Task, event: Event) -> Decision:
@@ -357,6 +368,20 @@ class Scheduler:
             return first
         after = self._plan_after(plan, task, first.task)
         return first.then(decided(after, first.task, Start(claimant)))
+
+    def _texts_of(self, plan: Plan | None, task: Task, event: Event) -> MaskedTexts:
+        """What finds the values of the task that its plan masks.
+
+        The order is read only if the plan masks fields of it. The input of an added step is read
+        only if the event is about that step.
+        """
+        if plan is None or not plan.masks:
+            return MaskedTexts()
+        row = self._orders.row_of(task) if needs_order(plan, task) else None
+        added = needed_step_inputs(plan, task, event)
+        inputs = self._tasks.inputs(task, added) if added else {}
+        content = None if row is None else row.content
+        return texts_of(plan, task, content, event=event, step_inputs=inputs)
 
     def _next_plan(self, event: Event) -> Plan | None:
         """The plan that a Resubmit names; None if it names none, or if that plan is not stored."""
