@@ -261,7 +261,7 @@ def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
 
 def _quote(seed: int, request: StepRequest) -> None:
     """Raise, by chance, an error that quotes the masked field of the order."""
-    # By the request and not only by the attempt, so that no trial of an open circuit fails for ever.
+    # By the request and not only by the attempt: else the trial of a circuit could fail for ever.
     chance = Random(f"{seed} {request.idempotency_key} {request.complete_by}")  # noqa: S311  # it must be repeatable
     if chance.random() < 0.3:
         said = f"refused: {quoted(chance, request.input)}"

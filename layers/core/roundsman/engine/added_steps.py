@@ -13,6 +13,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.history import few_words
 from roundsman.engine.masks import named_by_masked
+from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import levels, size_in_bytes
 from roundsman.model.masked_values import MASK
 from roundsman.model.record_limits import (
@@ -63,7 +64,7 @@ def forget_added_steps(context: DecisionContext) -> None:
     """
     decision = context.decision
     for name in decision.task.added:
-        decision.remove(name, remember_as=step_of(name))
+        decision.remove(name, StepEvent.REMOVED, remember_as=step_of(name))
     decision.task = replace(decision.task, added={})
 
 
