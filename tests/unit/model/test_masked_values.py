@@ -2,6 +2,7 @@
 
 import pytest
 
+from roundsman.model.json import Json
 from roundsman.model.masked_values import (
     EVERYTHING,
     LEAST_REST,
@@ -101,7 +102,7 @@ def test_without_known_values_no_text_is_shown() -> None:
 
 def test_values_have_their_paths() -> None:
     paths = MaskedPaths.of(["guests[].passport", "pins.*.pin"])
-    content = {"guests": [{"passport": "X1", "name": "A"}], "pins": {"door": {"pin": [7, 8]}}}
+    content: Json = {"guests": [{"passport": "X1", "name": "A"}], "pins": {"door": {"pin": [7, 8]}}}
     assert [*paths.values(content)] == [
         ("guests[0].passport", "X1"),
         ("pins.door.pin[0]", 7),

@@ -99,9 +99,10 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
 
 def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
     """What is wrong with the kind of a new step, or with its input."""
-    kind = step_of(one.name)
     if MASK in one.name:
-        yield named_by_masked(adder, kind)
+        yield named_by_masked(adder, one.name.partition("[")[0])
+        return
+    kind = step_of(one.name)
     if kind not in plan.kinds:
         may = f"it may add {', '.join(plan.kinds)}" if plan.kinds else "it may add no steps"
         yield f"{adder} adds {one.name}, but its workflow does not have {kind} in may_add: {may}"
