@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.engine import masks
 from roundsman.errors import TryAgain
-from roundsman.scheduler import scheduler
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import order
@@ -22,7 +22,7 @@ def undone(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Operator:
     A scheduler stored it that did not mask what enters, as older ones did not.
     """
     with monkeypatch.context() as older:
-        older.setattr(scheduler, "says_something", lambda _: False)
+        older.setattr(masks, "says_something", lambda _: False)
         is_undone_again(operator)
     return operator
 

@@ -21,7 +21,7 @@ from roundsman import (
     Workflow,
 )
 from roundsman.agents.callbacks import Callback
-from roundsman.engine import requests
+from roundsman.engine import masks
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Resubmit
 from roundsman.model.masked_values import MASK
@@ -90,7 +90,7 @@ def test_an_agents_error_is_told_without_the_value(
 ) -> None:
     """Also if the request of an older scheduler does not say what is masked."""
     if not agent_knows:
-        monkeypatch.setattr(requests, "masked_in_request", lambda *_: ())
+        monkeypatch.setattr(masks, "masked_in_request", lambda *_: ())
     world = world_of(refuses)
     order = submitted(world)
     world.run()
@@ -179,7 +179,7 @@ def test_an_added_step_that_is_named_by_a_masked_value_is_not_added(
     agent_knows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not agent_knows:
-        monkeypatch.setattr(requests, "masked_in_request", lambda *_: ())
+        monkeypatch.setattr(masks, "masked_in_request", lambda *_: ())
     leg: dict[str, Json] = {"passport": "P-1"}
     world = world_of(
         lambda request: Done(then=(LEG.named(str(request.input["iban"]), input=leg),)),
@@ -202,7 +202,7 @@ def test_the_masked_input_of_an_added_step_is_in_no_error_of_it(
     agent_knows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not agent_knows:
-        monkeypatch.setattr(requests, "masked_in_request", lambda *_: ())
+        monkeypatch.setattr(masks, "masked_in_request", lambda *_: ())
 
     def does(request: StepRequest) -> Done:
         if request.step == "pay":

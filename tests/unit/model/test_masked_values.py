@@ -6,13 +6,13 @@ from roundsman.model.json import Json
 from roundsman.model.masked_values import (
     EVERYTHING,
     LEAST_REST,
-    LOOKED_AT,
     MASK,
     MOST_VALUES,
     WHOLE_WORD_BELOW,
     MaskedPaths,
     MaskedTexts,
 )
+from roundsman.model.record_limits import LOOKED_AT
 
 IBAN = "DE02120300000000202051"
 FOUND = MaskedTexts.of([IBAN, "Anna-Lena Müller", 'say "hi" you', 12345678, "07", "C:\\new\\one"])

@@ -45,13 +45,11 @@ from roundsman.agents.outcomes import (
 )
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.definition.workflow import Step, Workflow
-from roundsman.engine.masks import INPUT, RESULTS, STEP_INPUT, masked_error, named_by_masked
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
-from roundsman.model.masked_values import MaskedPaths, MaskedTexts
 from roundsman.model.record_limits import LONGEST_MESSAGE
 from roundsman.model.task import PERFORM, Effect, StepError, step_of
 from roundsman.ports import Clock
@@ -396,7 +394,7 @@ class Agent:
             ),
             function=function,
             agent=self.name,
-            hide=lambda text: texts_of(request).text(text),
+            hide=partial(_without_masked_values, request),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -438,7 +436,7 @@ class Agent:
             ),
             function=call,
             agent=self.name,
-            hide=lambda text: texts_of(request).text(text),
+            hide=partial(_without_masked_values, request),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -449,7 +447,7 @@ class Agent:
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
-            sent = progress(texts_of(request).text(note, LONGEST_MESSAGE))
+            sent = progress(_without_masked_values(request, note)[:LONGEST_MESSAGE])
             return self._reply(request, sent, now)
 
         return Heartbeat(
@@ -485,26 +483,33 @@ class Agent:
         )
 
 
-def texts_of(request: AgentRequest) -> MaskedTexts:
-    """What finds the values of the request that must be in no text of its reply."""
+def _without_masked_values(request: AgentRequest, text: str) -> str:
+    """The text with MASK for each value of the request that must be in no text of its reply."""
     if not request.masked:
-        return MaskedTexts()
-    contents = {INPUT: request.input, RESULTS: request.results, STEP_INPUT: request.step_input}
-    return MaskedTexts.of(value for _, value in MaskedPaths.of(request.masked).values(contents))
+        return text
+    from roundsman.engine.masks import texts_of_request  # late: few plans mask anything
+
+    return texts_of_request(request).text(text, LONGEST_MESSAGE)
 
 
 def _without_masked(request: AgentRequest, ended: AttemptResult) -> AttemptResult:
-    """The end of the attempt with MASK for each masked value in the message of its error.
+    """The end of the attempt without masked values in the message of its error, which is cut.
 
     If a step that it adds is named by such a value, it has failed by a defect; its effect stands.
     """
-    if ended.error is None and not ended.then:
+    error = ended.error
+    if error is not None:
+        message = _without_masked_values(request, error.message)[:LONGEST_MESSAGE]
+        return replace(ended, error=replace(error, message=message))
+    if not ended.then or not request.masked:
         return ended
-    texts = texts_of(request)
+    from roundsman.engine.masks import named_by_masked, texts_of_request
+
+    texts = texts_of_request(request)
     if named := [one.name for one in ended.then if texts.stands_in(one.name)]:
         wrong = unexpected(WRONG_THEN, named_by_masked(request.step, step_of(named[0])))
         return replace(wrong, effect=Effect.STANDS)
-    return replace(ended, error=ended.error and masked_error(ended.error, texts))
+    return ended
 
 
 def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | None:

@@ -15,15 +15,13 @@ from roundsman.errors import UNTYPED, InvalidInput
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json, size_in_bytes
-from roundsman.model.masked_values import LOOKED_AT
-from roundsman.model.record_limits import LARGEST_STEP_INPUT, LONGEST_MESSAGE
+from roundsman.model.record_limits import LARGEST_STEP_INPUT, LONGEST_MESSAGE, LOOKED_AT
 from roundsman.model.task import Effect, StepError, StepToAdd
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
 LONGEST_TYPE = 100  # characters; a record has 400 KB
 LONGEST_TEXT = LONGEST_MESSAGE * LOOKED_AT
-"""Characters of a text before its masked values are replaced. After that it has LONGEST_MESSAGE:
-if it were cut first, half of a value could be left at its end."""
+"""Characters of a text before its masked values are replaced, and it is cut to LONGEST_MESSAGE."""
 
 DEEPEST_RESULT = 20  # levels; replies and requests contain a result some levels deep
 

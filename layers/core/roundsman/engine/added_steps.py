@@ -12,10 +12,8 @@ from roundsman.definition.added_steps import cycle_of, with_added
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.history import few_words
-from roundsman.engine.masks import named_by_masked
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import levels, size_in_bytes
-from roundsman.model.masked_values import MASK
 from roundsman.model.record_limits import (
     ADDED_LIMIT,
     ALL_ADDED_LIMIT,
@@ -99,7 +97,9 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
 
 def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
     """What is wrong with the kind of a new step, or with its input."""
-    if MASK in one.name:
+    if "(" in one.name:  # no name has it, but one of which a part was masked (`masked_then`)
+        from roundsman.engine.masks import named_by_masked
+
         yield named_by_masked(adder, one.name.partition("[")[0])
         return
     kind = step_of(one.name)

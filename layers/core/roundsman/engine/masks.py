@@ -31,8 +31,9 @@ from roundsman.model.masked_values import (
     leaves,
 )
 from roundsman.model.record_limits import LONGEST_MESSAGE
-from roundsman.model.task import StepError, StepToAdd, Task, step_of
+from roundsman.model.task import StepToAdd, Task, step_of
 from roundsman.wire.commands import LONGEST_REASON
+from roundsman.wire.messages import AgentRequest
 
 INPUT, RESULTS, STEP_INPUT = "input", "results", "stepInput"
 """The fields of a request that have values of the order."""
@@ -112,24 +113,21 @@ def named_values(
 
 
 def without_masked(event: Event, texts: MaskedTexts) -> Event:
-    """Return the event with MASK for each masked value in its texts."""
+    """Return the event with MASK for each masked value in its texts.
+
+    The type of an error stays: it is a name that plans refer to, and must not come from an order.
+    """
     if not texts:
         return event
     if isinstance(event, Replied):
-        error = event.error and masked_error(event.error, texts)
+        error = event.error and replace(
+            event.error, message=texts.text(event.error.message, LONGEST_MESSAGE)
+        )
         return replace(event, error=error, then=masked_then(event.then, texts))
     if isinstance(event, Start | Inspect):
         return event
     reason = texts.text(event.asked.reason, LONGEST_REASON)
     return cast("Event", replace(event, asked=replace(event.asked, reason=reason)))
-
-
-def masked_error(error: StepError, texts: MaskedTexts, longest: int = LONGEST_MESSAGE) -> StepError:
-    """Return the error with a masked message of at most `longest` characters.
-
-    Its type stays: it is a name that plans refer to, and must not come from an order.
-    """
-    return replace(error, message=texts.text(error.message, longest))
 
 
 def masked_then(then: Iterable[StepToAdd], texts: MaskedTexts) -> tuple[StepToAdd, ...]:
@@ -165,6 +163,12 @@ def masked_in_request(plan: Plan, step: str, results: Iterable[str]) -> tuple[st
         *(any_index((RESULTS, name)) for name in known),
         *(f"{STEP_INPUT}.{path}" for path in (kind.input_masked if kind else ())),
     )
+
+
+def texts_of_request(request: AgentRequest) -> MaskedTexts:
+    """Return what finds the values of the request that must be in no text of its reply."""
+    contents = {INPUT: request.input, RESULTS: request.results, STEP_INPUT: request.step_input}
+    return MaskedTexts.of(value for _, value in MaskedPaths.of(request.masked).values(contents))
 
 
 def _inputs(task: Task, content: Json) -> list[Json]:

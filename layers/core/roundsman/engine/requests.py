@@ -1,10 +1,9 @@
 """Builds the request of a claim from the task's record, so that it can be sent again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
-from roundsman.engine.masks import masked_in_request
 from roundsman.engine.request_deadlines import ends_at, time_of
 from roundsman.model.json import Json
 from roundsman.model.situations import AwaitsCallback, UnderWay
@@ -60,9 +59,15 @@ def request_for(
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
-        masked=masked_in_request(plan, step, results),
+        masked=_masked(plan, step, results) if plan.masks else (),
         tenant=task.tenant,
     )
+
+
+def _masked(plan: Plan, step: str, results: Iterable[str]) -> tuple[str, ...]:
+    from roundsman.engine.masks import masked_in_request  # late: few plans mask anything
+
+    return masked_in_request(plan, step, results)
 
 
 def _fields_read(step: StepPlan, order: Json) -> Json:

@@ -13,6 +13,7 @@ from unicodedata import category
 
 from roundsman.model.corrections import Path, path_text
 from roundsman.model.json import Json, canonical_json
+from roundsman.model.record_limits import LOOKED_AT
 
 MASK = "(masked)"
 """Stands for every masked value, whatever its length or kind."""
@@ -22,9 +23,6 @@ WHOLE_WORD_BELOW = 6
 
 MOST_VALUES = 10_000
 """How many values are looked for. If an order has more, a text of it is replaced as a whole."""
-
-LOOKED_AT = 4
-"""How many times as long as it may become, a text is looked at; the rest is cut off first."""
 
 LEAST_REST = 3
 """How many characters of a value, at the end of a text that was cut, are replaced."""

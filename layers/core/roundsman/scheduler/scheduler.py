@@ -8,19 +8,12 @@ A message is acknowledged (the call returns) only after the actions that it caus
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
 from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
-from roundsman.engine.masks import (
-    needed_step_inputs,
-    needs_order,
-    says_something,
-    texts_of,
-    without_masked,
-)
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import (
     CallRefused,
@@ -52,7 +45,6 @@ from roundsman.model.events import (
 from roundsman.model.holds import agents_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
-from roundsman.model.masked_values import MaskedTexts
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
 from roundsman.model.situations import UnderWay
 from roundsman.model.states import TaskState
@@ -76,6 +68,9 @@ from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.scheduler.queue_watch import QueueWatch
 from roundsman.wire.messages import AgentRequest, Reply
+
+if TYPE_CHECKING:
+    from roundsman.model.masked_values import MaskedTexts
 
 MAX_WRITE_ATTEMPTS = 30
 """Attempts to store a decision before the message is returned to its queue (TryAgain).
@@ -325,7 +320,8 @@ class Scheduler:
         """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
-        why = self._texts_of(plan, task, event).text(why)  # it may repeat what the command names
+        if plan is not None and plan.masks:
+            why = self._texts_of(plan, task, event).text(why)  # it may repeat a name of the command
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
@@ -342,8 +338,8 @@ class Scheduler:
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
         held = self._board.order_holds()
         inspects = isinstance(event, Inspect)
-        if says_something(event):  # the one place where texts enter a task
-            event = without_masked(event, self._texts_of(plan, task, event))
+        if plan is not None and plan.masks:  # here texts enter the task
+            event = self._without_masked(plan, task, event)
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
         def decided(plan: Plan | None, task: Task, event: Event) -> Decision:
@@ -369,14 +365,22 @@ class Scheduler:
         after = self._plan_after(plan, task, first.task)
         return first.then(decided(after, first.task, Start(claimant)))
 
-    def _texts_of(self, plan: Plan | None, task: Task, event: Event) -> MaskedTexts:
+    def _without_masked(self, plan: Plan, task: Task, event: Event) -> Event:
+        """The event without the masked values of the task in its texts."""
+        from roundsman.engine.masks import says_something, without_masked  # late: needed rarely
+
+        if not says_something(event):
+            return event
+        return without_masked(event, self._texts_of(plan, task, event))
+
+    def _texts_of(self, plan: Plan, task: Task, event: Event) -> "MaskedTexts":
         """What finds the values of the task that its plan masks.
 
         The order is read only if the plan masks fields of it. The input of an added step is read
         only if the event is about that step.
         """
-        if plan is None or not plan.masks:
-            return MaskedTexts()
+        from roundsman.engine.masks import needed_step_inputs, needs_order, texts_of
+
         row = self._orders.row_of(task) if needs_order(plan, task) else None
         added = needed_step_inputs(plan, task, event)
         inputs = self._tasks.inputs(task, added) if added else {}

@@ -40,7 +40,6 @@ from roundsman.model.json import (
     size_in_bytes,
 )
 from roundsman.model.record_limits import LARGEST_SIGNAL
-from roundsman.submission.masked_problems import masked_problems
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
 from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
@@ -218,6 +217,8 @@ class EventReader:
         try:
             content = valid_input(workflow.input, own, beside=(ORDER_ID, PROCESSING))
         except InvalidInput as error:
+            from roundsman.submission.masked_problems import masked_problems  # late: needed rarely
+
             return given, [*masked_problems(workflow, given, error.problems)]
         return content, [] if content is own else _not_storable(content)
 
