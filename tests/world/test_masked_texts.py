@@ -227,3 +227,23 @@ def test_a_world_refuses_an_error_type_of_the_order_and_says_what_to_change() ->
         world.run()
     assert "the type of an error of pay has the masked value of iban" in str(broken.value)
     assert "give the error one type for all orders" in str(broken.value)
+
+
+def test_a_world_refuses_a_text_that_is_not_masked_and_says_which(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if nothing masked what enters."""
+    monkeypatch.setattr(masks, "masked_in_request", lambda *_: ())
+    monkeypatch.setattr(masks, "without_masked", lambda event, _: event)
+    world = world_of(refuses)
+    submitted(world)
+    with pytest.raises(InvariantBroken) as broken:
+        world.run()
+    for where in (
+        "the alert 'Roundsman: claims/pay fails: Refused (1 order)'",
+        "the message of an error of pay",
+        "the reason of its end",
+        "the detail of failed",
+        "the history row 'failed' of pay",
+    ):
+        assert f"{where} has the masked value of iban" in str(broken.value)
