@@ -20,6 +20,7 @@ from roundsman.engine.routing import (
     agent_now,
     lag,
     next_agent,
+    notes_may_be_gone,
     route,
     stored_agent_name,
     tried_after_claim,
@@ -116,6 +117,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         agent=stored_agent_name(step, agent),
         tried=tried_after_claim(step, record, agent),
         effect=None,
+        outcome_unknown=record.outcome_unknown
+        or notes_may_be_gone(step, record, max(until, acts_until or 0)),
         corrections=newest if unused else record.corrections,
         key_until=key_until,
     )

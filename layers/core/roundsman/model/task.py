@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
+from roundsman.model.instants import DAY
 from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
@@ -91,6 +92,12 @@ class Effect(StrEnum):
 
     NONE = "none"  # no request had an effect, and none can have one any more
     STANDS = "stands"  # the effect took place
+
+
+CALL_NOTES_LAST: Final = 30 * DAY
+"""How long an agent's note of a call is kept, in ms; longer than a queue and its dead-letter queue
+together keep a request, 18 days. An agent proves with its notes that nothing has happened, so it
+proves nothing about a call that is older."""
 
 
 Operation: TypeAlias = Literal["perform", "undo"]
