@@ -15,7 +15,14 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.masked_values import EVERYTHING, MASK, MaskedPaths, MaskedTexts
-from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    ERASED,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+    UnreadSignal,
+)
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
 
@@ -30,6 +37,8 @@ class Mask:
     text of an error, and no result, is shown."""
     erased_at: int | None = None
     """When the contents of the order were erased (epoch ms); None if they were not."""
+    signals: frozenset[str] = frozenset()
+    """The names of the signals whose data is not shown."""
 
     def text(self, text: str) -> str:
         """Return the text with MASK for each masked value in it."""
@@ -56,8 +65,16 @@ class Mask:
         return error and replace(error, message=self.text(error.message))
 
     def history(self, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
-        """Return the history rows with masked reasons."""
-        return [replace(row, reason=self._reason(row)) for row in rows]
+        """Return the history rows with masked reasons and data of signals."""
+        return [
+            replace(row, reason=self._reason(row), signal=self._signal(row.signal)) for row in rows
+        ]
+
+    def _signal(self, signal: UnreadSignal | None) -> UnreadSignal | None:
+        if signal is None or signal.data is None:
+            return signal
+        hidden = self.texts.everything or self.erased_at is not None or signal.name in self.signals
+        return replace(signal, data=MASK if hidden else self.json(signal.data))
 
     def _reason(self, row: HistoryRow) -> str:
         """The masked reason of the row.
@@ -90,7 +107,9 @@ def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
     if plan is None or not plan.masks:
         return NO_MASK
     texts = texts_of(plan, task, None if row is None else row.content)
-    return Mask(MaskedPaths.of(plan.masked), texts, task.erased_at)
+    steps = [*plan.steps.values(), *plan.kinds.values()]
+    signals = frozenset(step.signal for step in steps if step.signal and step.result_masked)
+    return Mask(MaskedPaths.of(plan.masked), texts, task.erased_at, signals)
 
 
 def shown(task: Task, plan: Plan | None, mask: Mask) -> Task:

@@ -32,7 +32,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
-SCHEMA = 8
+SCHEMA = 9
 """The newest record format that this code reads. It does not change a record with a higher one. The
 formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
@@ -46,6 +46,9 @@ ADDED_SCHEMA = 8
 would complete the task without them."""
 SIGNALS_SCHEMA = 8
 """The format of a record with signals. Code that does not know of them would lose them."""
+REJECTIONS_SCHEMA = 9
+"""The format of a record that owes a rejected message, or whose signals have left it. Code that
+does not know of them would send a rejected message as a status."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -412,21 +415,28 @@ LATE_ANSWER = "late_answer"
 had ended. The detail is the step."""
 
 
+REJECTION: Final = "rejection"
+"""The kind of a rejected message that is owed: of a signal that no step can read any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A status or alert that was stored with a decision and is not known to be sent."""
+    """A status, alert or rejected message that was stored with a decision and is not known to be
+    sent."""
 
     kind: str
-    """`status` or `alert`."""
+    """`status`, `alert` or `rejection`."""
     name: str
-    """The status (`completed`) or the kind of the alert (`task_archived`, `unexpected_error`,
-    LATE_ANSWER)."""
+    """The status (`completed`), the kind of the alert (`task_archived`, `unexpected_error`,
+    LATE_ANSWER) or the name of the signal that is rejected."""
     seq: int
     """The version of the record that the decision stored."""
     at: int
     """When the decision was made, in epoch ms."""
     detail: str
     """The reason of the decision."""
+    signal: str | None = None
+    """The id of the signal that is rejected; None for a status and an alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +502,7 @@ class Task:
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
     """The step records by name."""
     owed: tuple[Owed, ...] = ()
-    """The statuses and alerts that are not known to be sent."""
+    """The statuses, alerts and rejected messages that are not known to be sent."""
     ending: Termination | None = None
     """How the task ends; None while it goes on, and once it is completed, unless a part of it was
     taken back."""
@@ -518,6 +528,9 @@ class Task:
     Their inputs are not here: the store has them in rows beside the record."""
     signals: tuple[UnreadSignal, ...] = ()
     """The signals that have ended no step yet, in the order in which they came."""
+    signals_left: tuple[str, ...] = ()
+    """The ids of the last signals that have left the record, because no step could read them any
+    more. A task that begins again forgets them: sent again, such a signal is new."""
     credited_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""
