@@ -128,11 +128,16 @@ def shown(task: Task, plan: Plan | None, mask: Mask) -> Task:
 
 
 def _step(name: str, record: StepRecord, plan: Plan | None, mask: Mask) -> StepRecord:
-    result = record.result
-    if result is not None:
-        hidden = mask.texts.everything or (plan is not None and _result_is_masked(plan, name))
-        result = MASK if hidden else mask.json(result)
-    return replace(record, result=result, error=mask.error(record.error))
+    hidden = mask.texts.everything or (plan is not None and _result_is_masked(plan, name))
+
+    def masked(result: Json) -> Json:
+        return MASK if hidden and result is not None else mask.json(result)
+
+    result, left_out = masked(record.result), record.left_out
+    if left_out is not None:
+        whole = masked(left_out.whole)
+        left_out = replace(left_out, why=mask.text(left_out.why), whole=whole)
+    return replace(record, result=result, left_out=left_out, error=mask.error(record.error))
 
 
 def _ending(ending: Termination | None, mask: Mask) -> Termination | None:

@@ -102,7 +102,9 @@ def named_values(
         for one in inputs:
             found += paths.values(one)
     for name, record in task.steps.items():
-        found += _of_result(plan.defined(name), name, record.result)
+        whole = None if record.left_out is None else record.left_out.whole
+        for result in (record.result, whole):
+            found += _of_result(plan.defined(name), name, result)
     for signal in task.signals:
         found += _of_signal(plan, signal.name, signal.data)
     for name, value in (step_inputs or {}).items():
