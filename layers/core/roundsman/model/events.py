@@ -338,12 +338,19 @@ class AgentView:
 
         None if no hold is known.
         """
-        until, why = self.performs_held_until, self.performs_held_why
-        if operation == UNDO:
-            until, why = self.undos_held_until, self.undos_held_why
+        until, why = self.held_on_orders(operation)
         if until is None or self.held_until is None:
             return (self.held_until, self.held_why) if until is None else (until, why)
         return max(until, self.held_until), f"{why}; {self.held_why}"
+
+    def held_on_orders(self, operation: Operation) -> tuple[int | None, str]:
+        """Until when a hold on orders lets no such operation of the order begin, and why.
+
+        None if none is known.
+        """
+        if operation == UNDO:
+            return self.undos_held_until, self.undos_held_why
+        return self.performs_held_until, self.performs_held_why
 
 
 Agents: TypeAlias = Mapping[str, AgentView]
