@@ -196,6 +196,7 @@ class World:
         self._supervisors = supervisors
         self._tables_down_until = 0
         self._ticked_at = self.now
+        self._visited_at = self.now
         if strange := sorted((circuits or {}).keys() - known.keys()):
             raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
         self._depth = 0
@@ -365,6 +366,7 @@ class World:
         if kind == BREAKER:
             self.processes.guards.close(agent)
         self.trace.note(self.now, "{} is released", agent)
+        self.processes.wake_first(self.post)
 
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
@@ -415,6 +417,7 @@ class World:
         over = share == ALL_ORDERS
         holds.change(held, replace(held, until=self.now) if over else replace(held, released=share))
         self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
+        self.processes.wake_first(self.post)
 
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.
@@ -639,8 +642,11 @@ class World:
         tick = self.processes.next_tick(self._ticked_at, bounded=end is not None)
         if tick is not None:
             tick = max(tick, self.functions.down_until(SUPERVISOR))
+        visit = self.processes.next_visit(self._visited_at)
+        if visit is not None:
+            visit = max(visit, self.functions.down_until(SUPERVISOR))
         ends = self.functions.next_end()
-        at = min((at for at in (ends, comes, tick) if at is not None), default=None)
+        at = min((at for at in (ends, comes, tick, visit) if at is not None), default=None)
         if at is None or (end is not None and at > end):
             return False
         self.now = max(self.now + (0 if self.functions.timed else LATENCY), at)
@@ -649,6 +655,9 @@ class World:
             self._end(self.functions.end())
         elif mail is not None and comes == at:
             self._deliver(self._overtaking(mail))
+        elif visit == at:
+            self._visited_at = self.now
+            self._ended(self._visit_holds, "a supervisor")
         else:
             self._ticked_at = self.now
             self._tick()
@@ -695,6 +704,14 @@ class World:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
         self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
         self._ended(lambda: self._pass(number), f"supervisor {number + 1}")
+
+    def _visit_holds(self) -> None:
+        number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
+        report = self.processes.visit_holds(number, self.post)
+        for target, orders in report.woken:
+            self.trace.note(self.now, "supervisor {} wakes {} of {}", number + 1, orders, target)
+        for agent in report.tried:
+            self.trace.note(self.now, "supervisor {} tries {}", number + 1, agent)
 
     def _pass(self, number: int) -> None:
         report = self.processes.make_pass(number, self.post)

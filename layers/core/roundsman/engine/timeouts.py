@@ -19,7 +19,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
-from roundsman.model.situations import UnderWay
+from roundsman.model.situations import Parked, UnderWay
 from roundsman.model.task import StepRecord, Task
 
 FIRST_CHECK_AFTER = 2 * SECOND

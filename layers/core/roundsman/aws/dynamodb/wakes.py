@@ -79,6 +79,6 @@ def _wake(found: str) -> Wake | None:
     if not isinstance(values, dict):
         return None
     try:
-        return Wake(**values)  # type: ignore[arg-type]  # written by this module
+        return Wake(**values)
     except TypeError:
         return None
