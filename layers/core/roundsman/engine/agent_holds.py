@@ -128,7 +128,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
     held_until = context.agent(step).held(record.operation)[0] or 0
-    at = context.now + min(wait, RECHECK_INTERVAL) + int(context.jitter * RESUME_SPREAD)
+    at = context.now + max(1, min(wait, RECHECK_INTERVAL)) + int(context.jitter * RESUME_SPREAD)
     if held_until > context.now:
         at = _next_check(context, step, max(held_until, context.now + wait))
     elsewhere = untried(step, record) if effect is Effect.NONE else ()
@@ -184,7 +184,6 @@ def _park(
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = record.operation == UNDO
     acts_until = decision.acts_until(step.name)
-    at = max(at, context.now + 1)
     since = context.now if record.held_since is None else record.held_since
     decision.move(
         step.name,

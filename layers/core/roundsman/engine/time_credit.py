@@ -29,3 +29,4 @@ def credit_holds(decision: DecisionBuilder) -> None:
     since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
     if since:
         credit(decision, min(since), decision.now)
+        decision.credit_alone()
