@@ -228,6 +228,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TasksTable": CHANGE_A_TASK,
         "TasksTable/index/due": {"Query"},
         "TasksTable/index/failures": {"Query"},
+        "TasksTable/index/parked": {"Query"},
         "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query"},
     },
@@ -356,7 +357,7 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 ENGINE_ROWS = {
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
-    ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks"},
+    ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
     ("SubmissionRole", "PutItem"): {"plan#*"},
     ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
 }
@@ -364,7 +365,12 @@ ENGINE_ROWS = {
 
 @fails_with(
     in_statement("SchedulerRole", "OpensFailureGroupsAndNotesReads", "Condition", None),
-    of_rows("SupervisorRole", "OpensAndClosesFailureGroupsAndAsksForMarks", "groups", "holds"),
+    of_rows(
+        "SupervisorRole",
+        "OpensAndClosesFailureGroupsAndAsksForMarksAndWakesOrders",
+        "groups",
+        "holds",
+    ),
     in_statement("SubmissionRole", "StoresPlans", "Condition", None),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )
