@@ -88,14 +88,7 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     )
 
     wakes = Wakes(
-        WakePorts(
-            holds=DynamoHolds(parts.dynamodb, control_table=settings.control_table, clock=now),
-            wakes=DynamoWakes(parts.dynamodb, control_table=settings.control_table),
-            tasks=parts.store,
-            leases=parts.leases,
-            outbox=parts.outbox,
-            clock=now,
-        ),
+        _wake_ports(settings, parts),
         shards=settings.due_shards,
         look=lambda task_id, shard: _report_looks(supervisor.look_at(task_id, shard)),
     )
@@ -142,6 +135,17 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             raise CallRefused(refused[0])
 
     return tick
+
+
+def _wake_ports(settings: SupervisorSettings, parts: Adapters) -> WakePorts:
+    return WakePorts(
+        holds=DynamoHolds(parts.dynamodb, control_table=settings.control_table, clock=now),
+        wakes=DynamoWakes(parts.dynamodb, control_table=settings.control_table),
+        tasks=parts.store,
+        leases=parts.leases,
+        outbox=parts.outbox,
+        clock=now,
+    )
 
 
 def _stack_watch(settings: SupervisorSettings, parts: Adapters) -> "StackWatch | None":
