@@ -222,7 +222,6 @@ def test_all_causes_give_the_same_time_once() -> None:
     assert given(world.task) == (until - T0, until)
 
 
-
 # --- A task of which nothing has begun -----------------------------------------------------------
 
 
