@@ -166,7 +166,7 @@ def a_step_needs_no_predecessors(patch: Patch) -> None:
 
 def a_new_round_has_the_old_keys(patch: Patch) -> None:
     def begin_anew(decision: DecisionBuilder, name: str) -> None:
-        decision.steps.pop(name, None)
+        decision._steps.pop(name, None)
 
     patch.setattr(DecisionBuilder, "begin_anew", begin_anew)
 
@@ -216,8 +216,7 @@ def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
     ) -> None:
         real(decision, name, event, error, effect)
         if event is StepEvent.REFUSED:
-            known = replace(decision.step(name), outcome_unknown=False, effect=Effect.NONE)
-            decision.steps[name] = known
+            decision.change(name, outcome_unknown=False, effect=Effect.NONE)
 
     patch.setattr(DecisionBuilder, "fail", fail)
 
@@ -226,8 +225,7 @@ def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
     real = operator._perform_under_fresh_key
 
     def perform(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
-        record = context.decision.step(step.name)
-        context.decision.steps[step.name] = replace(record, effect=Effect.NONE)
+        context.decision.change(step.name, effect=Effect.NONE)
         real(context, step, event)
 
     patch.setattr(operator, "_perform_under_fresh_key", perform)
@@ -245,7 +243,7 @@ def a_person_is_believed_about_a_call_that_hangs(patch: Patch) -> None:
         real(context, event)
         record = context.decision.step(event.step)
         if record.process_state is ProcessState.PENDING:
-            context.decision.steps[event.step] = replace(record, effect=Effect.NONE)
+            context.decision.change(event.step, effect=Effect.NONE)
 
     patch.setattr(operator, "_resolve", resolve)
 
@@ -314,7 +312,7 @@ def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
     def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         record = context.decision.step(step.name)
         if record.operation == PERFORM:
-            context.decision.steps[step.name] = replace(record, key_until=None)
+            context.decision.change(step.name, key_until=None)
         real(context, step, claimant)
 
     patch.setattr(ready_steps, "claim", claim)

@@ -8,6 +8,16 @@ UNTYPED = "PermanentError"
 """The type of a permanent error whose author gave none."""
 
 
+def kind_of(value: object) -> str:
+    """Return the type of a value in words: `an int`.
+
+    For the message of a call that is refused while an order is processed: it is shown in alerts,
+    and the value itself may be of the order.
+    """
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class RoundsmanError(Exception):
     """The base class of all exceptions that Roundsman defines."""
 
@@ -48,10 +58,10 @@ class TransientError(RoundsmanError):
         super().__init__(message)
         self.cause = cause
         if not isinstance(no_effect, bool):
-            raise TypeError(f"no_effect must be True or False, not {no_effect!r}")
+            raise TypeError(f"no_effect must be True or False, not {kind_of(no_effect)}")
         self.no_effect = no_effect
         if retry_after is not None and not isinstance(retry_after, timedelta):
-            raise TypeError(f"retry_after must be a timedelta, not {retry_after!r}")
+            raise TypeError(f"retry_after must be a timedelta, not {kind_of(retry_after)}")
         self.retry_after = retry_after
 
 

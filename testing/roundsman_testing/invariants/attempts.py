@@ -351,7 +351,7 @@ def _of_hold(before: Task, after: Task, name: str, now: int) -> Iterator[Broken]
     """
     if before.ending is not None or before.start_at != after.start_at:
         return
-    owed = now - max(before.step(name).held_since or 0, before.held_until or 0)
+    owed = now - max(before.step(name).held_since or 0, before.credited_until or 0)
     given = after.complete_by - before.complete_by
     if given < owed:
         what = f"{name} was parked for {owed} ms more, and its task has {given} ms more"

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from roundsman.agents.agent import Agent, Answer, answer_again
+from roundsman.agents.author_errors import leaves_of
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.request import Perform, StepRequest, own_request
@@ -178,6 +179,8 @@ class RequestRun:
         if end.not_yet is not None:
             self.leave_effect()
             return end.not_yet
+        if end.wrong_call is not None:
+            return end.wrong_call()
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
@@ -185,8 +188,9 @@ class RequestRun:
             self.services.reminders.append(own_request(request))
         try:
             value = function(request)
-        except PermanentError as refusal:
-            self.refusal = refusal
+        except Exception as error:
+            found = [one for one in leaves_of(error) if isinstance(one, PermanentError)]
+            self.refusal = max(found, key=lambda one: one.untyped, default=None)
             raise
         if isinstance(value, Callback):
             self._note_asked(value)
@@ -194,8 +198,8 @@ class RequestRun:
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
-        if error := end.raised():
-            raise error
+        if failed := end.raised():
+            raise failed
         return value
 
     def _hand_on(self, end: CallEnd) -> Callback:

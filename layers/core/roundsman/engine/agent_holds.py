@@ -58,9 +58,9 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     operation = context.decision.step(step.name).operation
     agents = candidates(context, step)
     views = [view for agent in agents if (view := context.view(agent))]
-    holds = [view.held(operation) for view in views]
-    until = min(held_until or context.now for held_until, _ in holds)
-    why = next((why for _, why in holds if why), "its agent accepts no work")
+    holds = [view.hold_on(operation) for view in views]
+    until = min(context.now if hold is None else hold.until for hold in holds)
+    why = next((hold.why for hold in holds if hold and hold.why), "its agent accepts no work")
     held_for = _held_for(context, step, agents)
     _park(context, step, _next_check(context, step, until), why, held_for=held_for)
 
@@ -95,7 +95,8 @@ def _held_for(context: DecisionContext, step: StepPlan, agents: Sequence[str]) -
     """Whose hold the step waits for, of those that may take it: one, EVERY_ORDER or SEVERAL."""
     operation = context.decision.step(step.name).operation
     views = [view for agent in agents if (view := context.view(agent))]
-    if any((view.held_on_orders(operation)[0] or 0) > context.now for view in views):
+    on_orders = [view.hold_on_order(operation) for view in views]
+    if any(hold is not None and hold.until > context.now for hold in on_orders):
         return EVERY_ORDER
     return agents[0] if len(agents) == 1 else SEVERAL
 
@@ -127,10 +128,10 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
-    held_until = context.agent(step).held(record.operation)[0] or 0
+    hold = context.agent(step).hold_on(record.operation)
     at = context.now + max(1, min(wait, RECHECK_INTERVAL)) + int(context.jitter * RESUME_SPREAD)
-    if held_until > context.now:
-        at = _next_check(context, step, max(held_until, context.now + wait))
+    if hold is not None and hold.until > context.now:
+        at = _next_check(context, step, max(hold.until, context.now + wait))
     elsewhere = untried(step, record) if effect is Effect.NONE else ()
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type

@@ -34,7 +34,7 @@ from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import DAY, MINUTE, format_duration, second
-from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
+from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
     AtAgent,
@@ -200,14 +200,14 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     tried = f"{what}: {_attempt(count, step.attempts_of(operation))} failed: {message}"
     if error.unexpected:
         tried += " (an unexpected error)"
-    patience = _patience_after(context, step, error)
-    if _is_last(context, step, count, patience):
-        _exhausted(context, step, error, tried, patience, effect)
+    window = _retry_window_after(context, step, error)
+    if _is_last(context, step, count, window):
+        _exhausted(context, step, error, tried, window, effect)
         return
     wait = reply.retry_after and min(reply.retry_after, LONGEST_RETRY_AFTER)
     if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
         wait = max(wait or 0, retry_delay(retry, count, context.jitter))
-    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience, effect=effect)
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, window, effect=effect)
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
@@ -342,18 +342,18 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
     )
     if silence:
         tried = f"{tried}: {silence}"
-    patience = _patience_after(context, step, error)
-    if _is_last(context, step, count, patience):
-        _exhausted(context, step, error, tried, patience)
+    window = _retry_window_after(context, step, error)
+    if _is_last(context, step, count, window):
+        _exhausted(context, step, error, tried, window)
         return
     # Not reset for an unread undo: it is excused MAX_UNCOUNTED_TIMEOUTS times in total, then it
     # counts.
     never_read = operation == UNDO and _never_read(record, context.agent(step))
     uncounted_timeouts = record.uncounted_timeouts if never_read else 0
-    if patience.until is not None:  # no number limits the attempts, so that short ones are spread
+    if window.until is not None:  # no number limits the attempts, so that short ones are spread
         wait = retry_delay(step.retry_of(operation), count, context.jitter)
         again = _try_again_after(
-            context, wait, step, StepEvent.OVERDUE, error, patience, uncounted_timeouts
+            context, wait, step, StepEvent.OVERDUE, error, window, uncounted_timeouts
         )
     else:
         context.decision.requeue(
@@ -394,14 +394,14 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Patience:
-    """The fields of a step record that bound how long it is retried."""
+class _RetryWindow:
+    """How long a step is retried, as its record says."""
 
     until: int | None
     unexpected_since: int | None
 
 
-def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) -> _Patience:
+def _retry_window_after(context: DecisionContext, step: StepPlan, error: StepError) -> _RetryWindow:
     """For how long the step is retried after this failure.
 
     A step that is retried for a time is retried until then, counted from its first failure; after
@@ -410,16 +410,16 @@ def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) 
     record = context.decision.step(step.name)
     keep = step.retry_of(record.operation).keep_trying_for
     if not keep:
-        return _Patience(None, None)
+        return _RetryWindow(None, None)
     until = context.now + keep if record.retry_until is None else record.retry_until
     if not error.unexpected:
-        return _Patience(until, record.unexpected_since)
+        return _RetryWindow(until, record.unexpected_since)
     if record.unexpected_since is None or record.retry_until is None:
         until = max(until, context.now + UNEXPECTED_RETRIED_FOR)
-    return _Patience(until, record.unexpected_since or context.now)
+    return _RetryWindow(until, record.unexpected_since or context.now)
 
 
-def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Patience) -> bool:
+def _is_last(context: DecisionContext, step: StepPlan, count: int, window: _RetryWindow) -> bool:
     """Whether no attempt is left. A perform of an ending task is not retried.
 
     A step that is retried for a time gets an attempt that begins after that time, so that a service
@@ -432,7 +432,7 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Pa
         return True
     if count < step.retry_of(operation).max_attempts:
         return False
-    if patience.until is None or (record.started_at or 0) >= patience.until:
+    if window.until is None or (record.started_at or 0) >= window.until:
         return True
     return _agent_after(context, step) is not None
 
@@ -469,7 +469,7 @@ def _exhausted(
     step: StepPlan,
     error: StepError,
     tried: str,
-    patience: _Patience,
+    window: _RetryWindow,
     effect: Effect | None = None,
 ) -> None:
     """Handle the failure of the last attempt.
@@ -486,7 +486,7 @@ def _exhausted(
     waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
     if performs and isinstance(wait, WaitPlan) and waits < wait.times:
         again = _try_again_after(
-            context, wait.delay, step, StepEvent.WAITS_ON, error, patience, effect=effect
+            context, wait.delay, step, StepEvent.WAITS_ON, error, window, effect=effect
         )
         context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
@@ -499,7 +499,7 @@ def _try_again_after(
     step: StepPlan,
     event: StepEvent,
     error: StepError,
-    patience: _Patience,
+    window: _RetryWindow,
     uncounted_timeouts: int = 0,
     *,
     effect: Effect | None = None,
@@ -523,9 +523,9 @@ def _try_again_after(
         outcome_unknown=record.outcome_unknown if nothing_happened else _unknown_after(record),
         effect=Effect.NONE if nothing_happened else record.effect,
         uncounted_timeouts=uncounted_timeouts,
-        retry_until=patience.until,
-        unexpected_since=patience.unexpected_since,
-        waits=record.waits + int(patience.until is not None and event is StepEvent.WAITS_ON),
+        retry_until=window.until,
+        unexpected_since=window.unexpected_since,
+        waits=record.waits + int(window.until is not None and event is StepEvent.WAITS_ON),
     )
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
@@ -539,9 +539,9 @@ def _try_again_after(
             else stays_at(here)
         )
     retried = f"retried at {second(at)}"
-    if patience.until is None or patience.until <= at:
+    if window.until is None or window.until <= at:
         return retried + elsewhere
-    until = patience.until
+    until = window.until
     if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
     return f"{retried}, and until {second(until)} at least{elsewhere}"
@@ -684,7 +684,7 @@ def _requeue_uncounted(
     if error is not None:
         seen_before = record.error is not None and record.error.type == OVERDUE
         error = replace(error, unexpected=seen_before)
-        since = _patience_after(context, step, error).unexpected_since
+        since = _retry_window_after(context, step, error).unexpected_since
     context.decision.requeue(
         step.name,
         StepEvent.UNREAD,
@@ -761,9 +761,9 @@ def _never_read(record: StepRecord, view: AgentView) -> bool:
 
 
 def _was_read(record: StepRecord, view: AgentView) -> bool:
-    """Whether requests sent more than UNCERTAINTY later are being read: this one was read too."""
+    """Whether requests sent later by MARK_UNCERTAINTY are being read: this one was read too."""
     reads, started_at = view.reads, record.started_at
-    return reads is not None and started_at is not None and started_at < reads - UNCERTAINTY
+    return reads is not None and started_at is not None and started_at < reads - MARK_UNCERTAINTY
 
 
 def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:

@@ -384,9 +384,8 @@ def _go_on(context: DecisionContext) -> None:
     for its whole time.
     """
     context.decision.ending = None
-    steps = context.decision.steps
-    for name, record in steps.items():
-        steps[name] = replace(record, **NOT_POLLED)
+    for name in context.decision.steps:
+        context.decision.change(name, **NOT_POLLED)
     wait_anew(context.decision)
     _restart_time_limit(context)
     task = context.decision.task
@@ -404,7 +403,7 @@ def _restart_time_limit(context: DecisionContext) -> None:
         task,
         start_at=context.now,
         complete_by=context.now + allowed,
-        held_until=context.now if held else None,  # parked steps are credited from now on
+        credited_until=context.now if held else None,  # parked steps are credited from now on
     )
 
 
