@@ -4,16 +4,21 @@ from collections.abc import Sequence
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan
-from roundsman.engine.effects import may_have_taken_effect, without_compensation
+from roundsman.engine.effects import (
+    from_earlier_rounds,
+    may_have_taken_effect,
+    without_compensation,
+)
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, step_of
+from roundsman.model.task import StepRecord, Task, UnreadSignal, step_of
 from roundsman_console.order.documents import (
     EndingDocument,
     ErrorDocument,
     HistoryRowDocument,
+    LeftSignalDocument,
     StepDocument,
     TaskDocument,
     TaskSummaryDocument,
@@ -96,7 +101,8 @@ def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
     """Return the steps that were to be undone, have no compensation, and may stand."""
     if plan is None or task.ending is None:
         return []
-    return [*filter(task.ending.undoes, without_compensation(plan, task.steps))]
+    stays = without_compensation(plan, task.steps, task.used_rounds)
+    return [*filter(task.ending.undoes, stays)]
 
 
 def task_summary(task: Task) -> TaskSummaryDocument:
@@ -189,7 +195,12 @@ def _history_document(row: HistoryRow) -> HistoryRowDocument:
         "sender": row.sender,
         "commandId": row.command_id,
         "reason": row.reason,
+        "signal": None if row.signal is None else _left_signal(row.signal),
     }
+
+
+def _left_signal(signal: UnreadSignal) -> LeftSignalDocument:
+    return {"id": signal.id, "name": signal.name, "at": iso(signal.at), "data": signal.data}
 
 
 def _error(record: StepRecord) -> ErrorDocument | None:
@@ -209,5 +220,8 @@ def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
 
     They are in the order of the plan; without one, in that of the task's record.
     """
-    names = step_names(task, plan) if plan else task.steps
-    return [name for name in names if may_have_taken_effect(task.step(name))]
+    if plan is None:
+        return [name for name, record in task.steps.items() if may_have_taken_effect(record)]
+    found = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
+    before = from_earlier_rounds(plan, task.steps, task.used_rounds)
+    return list(dict.fromkeys((*found, *before)))

@@ -151,10 +151,11 @@ class InvalidInput(InvalidMessage, ValueError):
 
 
 class RejectedOrder(InvalidMessage):
-    """An order event that is rejected.
+    """A message of the SubmissionQueue that is rejected.
 
     `order_id`, `reply_to` and `correlation_id` are for sending the `rejected` status. Each is
-    None if the event has no usable value for it.
+    None if the event has no usable value for it. `is_order` says that the event was to store an
+    order: a cancellation or a signal of an order can be rejected, too.
     """
 
     def __init__(
@@ -164,8 +165,10 @@ class RejectedOrder(InvalidMessage):
         order_id: str | None = None,
         reply_to: str | None = None,
         correlation_id: str | None = None,
+        is_order: bool = False,
     ) -> None:
         super().__init__(problems)
+        self.is_order = is_order
         self.order_id = order_id
         self.reply_to = reply_to
         self.correlation_id = correlation_id

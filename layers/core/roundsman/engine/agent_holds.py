@@ -58,9 +58,9 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     operation = context.decision.step(step.name).operation
     agents = candidates(context, step)
     views = [view for agent in agents if (view := context.view(agent))]
-    holds = [view.hold_on(operation) for view in views]
-    until = min(context.now if hold is None else hold.until for hold in holds)
-    why = next((hold.why for hold in holds if hold and hold.why), "its agent accepts no work")
+    holds = [hold for view in views if (hold := view.hold_on(operation))]
+    until = min(hold.until for hold in holds)  # without one, `route` would have found an agent
+    why = next((hold.why for hold in holds if hold.why), "its agent accepts no work")
     held_for = _held_for(context, step, agents)
     _park(context, step, _next_check(context, step, until), why, held_for=held_for)
 

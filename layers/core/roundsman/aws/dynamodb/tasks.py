@@ -417,7 +417,8 @@ class DynamoStore:
             return
 
     def erase_history(self, task_id: str) -> None:
-        """Replace the reasons of the task's history, except those of `erase` commands.
+        """Replace the reasons of the task's history, except those of `erase` commands, and remove
+        the data of signals.
 
         Each row is one write. A call that fails half-way is continued by the next one.
         """
@@ -425,15 +426,19 @@ class DynamoStore:
         for item in self._history_items(task_id):
             if keeps_reason(item.get("Kind", {}).get("S", "")) or item.get("Reason") == erased:
                 continue
+            changes = {"Reason": erased}
+            if "Signal" in item:
+                signal = item["Signal"]["M"]
+                changes["Signal"] = {"M": {name: signal[name] for name in signal.keys() - {"Data"}}}
             try:
                 with aws_errors(f"erasing the history of the task {task_id}"):
                     self._client.update_item(
                         TableName=self._history or "",
                         Key={"TaskId": item["TaskId"], "Seq": item["Seq"]},
-                        UpdateExpression="SET #reason = :erased",
+                        UpdateExpression=f"SET {', '.join(f'#{n} = :{n}' for n in changes)}",
                         ConditionExpression=ROW_EXISTS,
-                        ExpressionAttributeNames={"#reason": "Reason"},
-                        ExpressionAttributeValues={":erased": erased},
+                        ExpressionAttributeNames={f"#{name}": name for name in changes},
+                        ExpressionAttributeValues={f":{n}": one for n, one in changes.items()},
                     )
             except ConditionFailed:
                 continue
@@ -703,6 +708,17 @@ class DynamoStore:
         finds them. If it finds nothing, a strongly consistent read decides.
         """
         return self._order(order_id, consistent=False) or self._order(order_id, consistent=True)
+
+    def has_order(self, order_id: str) -> bool:
+        """Whether the order is stored, read consistently. Nothing of its content is read."""
+        with aws_errors(f"looking for the order {order_id}"):
+            found = self._client.get_item(
+                TableName=self._orders,
+                Key={"OrderID": text(order_id)},
+                ProjectionExpression="OrderID",
+                ConsistentRead=True,
+            )
+        return "Item" in found
 
     def _order(self, order_id: str, *, consistent: bool) -> OrderRow | None:
         with aws_errors(f"reading the order {order_id}"):
