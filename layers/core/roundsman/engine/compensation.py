@@ -232,6 +232,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         tried=(*record.tried, here),
         failure_count=0,
         key_until=None,
+        left_out=None,
         started_at=None,
         outcome_unknown=False,
         after_undo=None,
