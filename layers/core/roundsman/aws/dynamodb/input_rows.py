@@ -23,7 +23,6 @@ from roundsman.aws.dynamodb.codec import (
     json_text,
     number,
     rows_of,
-    text,
 )
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.rows_beside import RowWriter, row_key
