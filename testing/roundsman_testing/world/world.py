@@ -593,6 +593,7 @@ class World:
     ) -> "World":
         """Run until nothing is left to happen, for the time `for_`, or until `until()` is true.
 
+        Of the two it ends at whichever comes first; `until` that is true already moves no clock.
         Nothing is left when all queues are empty, no task has a due entry, and no failure group has
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
@@ -632,14 +633,13 @@ class World:
                 if until is not None and end is None:
                     raise AssertionError(f"the condition in `until` never holds\n\n{self.trace}")
                 self._check_rest()
+                self.now = max(self.now, end or self.now)
                 break
             if self.events % self.check_every == 0:
                 self._check()
             if self.events > most:
                 open_tasks = [task.task_id for task in self.processes.watch.open_tasks()]
                 self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
-        if end is not None:
-            self.now = max(self.now, end)
         if end is not None or self.check_every > 1:
             self._check()
 
