@@ -187,7 +187,7 @@ def _inputs(task: Task, content: Json) -> list[Json]:
 
 
 def _of_result(step: StepPlan | None, name: str, value: Json) -> Iterator[tuple[str, Json]]:
-    if step is not None and step.result_masked:
+    if step is not None and step.result_masked and value is not None:
         yield from ((f"the result of {name}", inner) for _, inner in leaves(value))
 
 
