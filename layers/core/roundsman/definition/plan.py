@@ -165,6 +165,9 @@ class StepPlan:
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
     """The result is not shown to operators."""
+    input_masked: tuple[str, ...] = ()
+    """Of a kind of steps that may be added: the paths of the fields of its own input that are not
+    shown to operators."""
     awaits: SleepForPlan | SleepUntilPlan | SignalPlan | None = None
     """What ends the step, which has no agent then; None for a step that an agent performs."""
     item_of: str | None = None
@@ -428,9 +431,9 @@ class Plan:
 
     @cached_property
     def masks(self) -> bool:
-        """Whether values of the input or of a result are not shown to operators."""
+        """Whether values of an input or of a result are not shown to operators."""
         steps = chain(self.steps.values(), self.kinds.values())
-        return bool(self.masked) or any(step.result_masked for step in steps)
+        return bool(self.masked) or any(step.result_masked or step.input_masked for step in steps)
 
 
 def _reached(names: Iterable[str], beside: Callable[[str], Iterable[str]]) -> frozenset[str]:
@@ -575,6 +578,8 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
         found["reads"] = sorted(set(step.reads))
     if step.result_masked:
         found["resultMasked"] = True
+    if masked := step.masked_paths():  # older code ignores it
+        found["inputMasked"] = sorted(masked)
     return found
 
 
@@ -717,6 +722,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         next_agent_on=tuple(_as(str, one) for one in _as(list, document.get("nextAgentOn", []))),
         reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
         result_masked=_as(bool, document.get("resultMasked", False)),
+        input_masked=tuple(_as(str, one) for one in _as(list, document.get("inputMasked", []))),
     )
 
 

@@ -122,6 +122,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "next_agent_on": ", ".join(step.next_agent_on) or "none",
         "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
         "result_masked": "yes" if step.result_masked else "no",
+        "input_masked": ", ".join(step.input_masked) or "none",
     }
 
 
