@@ -33,6 +33,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
 from roundsman_testing import FOR_EVER, Capacity, Mishaps, World
 from roundsman_testing.ledger import EffectKey
+from roundsman_testing.trace_files import TRACE_FILES
 from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION
 from roundsman_testing.world.processes import CallbackRequest
 from tools.soak_account import Account, counted
@@ -455,6 +456,10 @@ class Story:
         self._check_signals()
         self._check_cancelled()
 
+    def _trace(self) -> str:
+        """The file with what happened, or why there is none."""
+        return TRACE_FILES.written(str(self.world.trace))
+
     def _end(self) -> None:
         """Run without mishaps, redrive the dead letters, and check that every order ended."""
         self.world.run()
@@ -466,11 +471,11 @@ class Story:
         taken = self.world.processes.watch.tasks
         lost = [order_id for order_id in self.sent if order_id not in taken]
         if lost:
-            raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
+            raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self._trace()}")
         for aside in self.world.post.put_aside:
             allowed = (GONE, *NOT_TAKEN) if '"signal"' in aside.body else (GONE, NO_TASK)
             if not any(words in str(one) for one in aside.problems for words in allowed):
-                raise Lost(f"seed={self.seed} repeats it: put aside: {aside}\n{self.world.trace}")
+                raise Lost(f"seed={self.seed} repeats it: put aside: {aside}\n{self._trace()}")
 
     def _check_signals(self) -> None:
         """Raise Lost if a signal is neither in the history of its order nor rejected."""
@@ -483,7 +488,7 @@ class Story:
             told = {row.command_id for row in self.world.history(order_id)}
             lost = [one for one in sent - told if not any(f'"{one}"' in body for body in rejected)]
             if lost:
-                raise Lost(f"seed={self.seed}: signals {lost} are nowhere:\n{self.world.trace}")
+                raise Lost(f"seed={self.seed}: signals {lost} are nowhere:\n{self._trace()}")
 
     def _check_cancelled(self) -> None:
         """Raise Lost if a cancellation that was sent before its order came to nothing."""
@@ -491,7 +496,7 @@ class Story:
         for order_id in self.cancelled:
             told = {row.kind for row in self.world.history(order_id) if row.command_id}
             if not told & {"cancel", "refused"} and not any(order_id in one for one in rejected):
-                raise Lost(f"seed={self.seed}: {order_id} is not cancelled:\n{self.world.trace}")
+                raise Lost(f"seed={self.seed}: {order_id} is not cancelled:\n{self._trace()}")
 
     def _wait(self) -> None:
         self._signal_some()

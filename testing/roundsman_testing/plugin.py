@@ -68,6 +68,16 @@ class MakeWorld(Protocol):
         """
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _roundsman_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Write the traces of failed runs beside pytest's other temporary files."""
+    from roundsman_testing.trace_files import TRACE_FILES
+
+    usual, TRACE_FILES.folder = TRACE_FILES.folder, tmp_path_factory.getbasetemp
+    yield
+    TRACE_FILES.folder = usual
+
+
 @pytest.fixture
 def roundsman_world() -> MakeWorld:
     """A function that makes worlds: `roundsman_world(workflow, agent, seed=1)`.

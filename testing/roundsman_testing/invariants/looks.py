@@ -30,6 +30,13 @@ class Looks:
         """
         self._quiet_since = max(self._quiet_since, until)
 
+    def needed_since(self) -> int | None:
+        """Since when (epoch ms) a task needs to be looked at while no call fails; it may be in the
+        future. None if no task needs it.
+        """
+        first = min(self._needed.values(), default=None)
+        return None if first is None else max(first, self._quiet_since)
+
     def written(self, plan: Plan | None, task: Task, now: int, *, is_open: bool) -> None:
         """Note that a record is stored."""
         found = [need.at for need in needs(task, now, plan)] if is_open else []

@@ -10,6 +10,7 @@ docs/reference/states.md.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
@@ -49,6 +50,16 @@ OF_RECORDS_AND_PLANS = {
 }
 
 
+class Blame(StrEnum):
+    """Whose mistake it may be that a run failed. Each value ends the sentence."""
+
+    ENGINE = "the engine's: it breaks a promise; report it with the trace"
+    APPLICATION = "the application's: change what the first line names"
+    APPLICATION_OR_ENGINE = "the application's if it asks for each of these events, or the engine's"
+    TEST = "the test's or the application's: the order waits for what does not come"
+    KIT = "a bound of the test kit: run the world in parts, by run(for_=...)"
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """An invariant that does not hold."""
@@ -58,6 +69,7 @@ class Broken:
     """The task; several ids, a failure group or a message if the invariant is not about a task."""
     what: str
     """How it is broken."""
+    blame: Blame = Blame.ENGINE
 
     def __str__(self) -> str:
         return f"{self.invariant.name}: {self.invariant} - {self.task_id}: {self.what}"

@@ -19,7 +19,7 @@ from roundsman.model.masked_values import WHOLE_WORD_BELOW, leaves
 from roundsman.model.task import Task, step_of
 from roundsman.wire.alert import Alert
 from roundsman_testing.dynamodb.expressions import Item
-from roundsman_testing.invariants.rules import Broken, Invariant
+from roundsman_testing.invariants.rules import Blame, Broken, Invariant
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -307,7 +307,7 @@ class Contents:
             for place, text in found:
                 if all(step_of(text) not in one for one in allowed):
                     what = f"{where} has the text of {place}; {OF_A_TYPE}"
-                    yield Broken(Invariant.DISCREET, task.task_id, what)
+                    yield Broken(Invariant.DISCREET, task.task_id, what, Blame.APPLICATION)
                     break
 
     def _texts(self, task: Task) -> Iterator[tuple[str, str]]:
@@ -332,7 +332,9 @@ class Contents:
             names = names or _squeezed(f"{task.task_id} {_names(plan)}")
             if looked_for not in names:
                 what = f"{said.where} has the masked value of {place}; {said.change}"
-                yield Broken(Invariant.DISCREET, task.task_id, what)
+                by_engine = said.change == BY_THE_ENGINE
+                blame = Blame.ENGINE if by_engine else Blame.APPLICATION
+                yield Broken(Invariant.DISCREET, task.task_id, what, blame)
                 return
 
 

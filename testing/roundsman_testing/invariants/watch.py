@@ -100,6 +100,8 @@ class InvariantWatch:
         self._unaudited: dict[str, None] = {}
         self.looks = Looks(interval)
         self.tasks: dict[str, Task] = {}
+        self.decisions = self.ends = 0
+        """How many decisions were stored, and how many of them ended a task."""
         self.due: dict[str, int] = {}
         self.parked: set[str] = set()
         """The tasks that wait for the end of a hold."""
@@ -167,6 +169,8 @@ class InvariantWatch:
         """Check a record that is stored, or removed instead of being stored."""
         before = self.tasks.get(task.task_id)
         self.tasks[task.task_id] = task
+        self.decisions += before is None or before.version != task.version
+        self.ends += task.ended and (before is None or not before.ended)
         if before is not None and before.ended and not task.ended:
             self.on_reopened(task.task_id)
         if parked_for(task) is not None:

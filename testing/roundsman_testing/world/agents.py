@@ -125,6 +125,8 @@ class RequestRun:
     """The unexpected exception of the agent's function, if there was one."""
     refusal: PermanentError | None = None
     """The permanent error that the agent's function raised, if it did."""
+    raised: Exception | None = None
+    """What the last call of the agent's function raised, if it did."""
 
     def clock(self) -> int:
         """The agent's clock (epoch ms): the world's, plus the time that this visit has taken."""
@@ -170,6 +172,13 @@ class RequestRun:
     # --- the service -------------------------------------------------------------------------
 
     def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
+        try:
+            return self._call(operation, function, request)
+        except Exception as error:
+            self.raised = error
+            raise
+
+    def _call(self, operation: str, function: Perform, request: StepRequest) -> object:
         """Call the agent's function, and end the call as the script of the service says."""
         self.on_call(self.agent.name, self.request, self.clock())
         end = self.services.end_of(self.request.step, operation)

@@ -44,8 +44,8 @@ class CrashReport:
 class StoryBroken(AssertionError):
     """A story failed in a run with a fault, although it passes without faults.
 
-    The message has the call, the fault, the `Faults` that repeat the run, and the trace. `world` is
-    the world at the end of the run.
+    The message has the call, the fault, the `Faults` that repeat the run, and the end of the run,
+    with a file that has the trace. `world` is the world at the end of the run.
     """
 
     def __init__(self, world: World, hit: str, faults: str, error: Exception) -> None:
@@ -53,8 +53,9 @@ class StoryBroken(AssertionError):
         what = (
             str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
         )
-        trace = "" if isinstance(error, InvariantBroken) else f"\n\nWhat happened:\n{world.trace}"
-        super().__init__(f"{hit}; faults={faults} repeats it\n\n{what}{trace}")
+        if not isinstance(error, InvariantBroken):
+            what = world.failed(what)
+        super().__init__(f"{hit}; faults={faults} repeats it\n{what}")
 
 
 def crash_everywhere(

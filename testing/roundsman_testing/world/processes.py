@@ -77,6 +77,7 @@ from roundsman_testing.memory import (
 from roundsman_testing.world import queues
 from roundsman_testing.world.agents import RequestRun
 from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR, Invocation
+from roundsman_testing.world.failed_run import CallsOfSteps, StepCalls
 from roundsman_testing.world.guards import Circuit, WorldGuards
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import (
@@ -211,6 +212,7 @@ class Processes:
             on_unread=self.watch.calls.unread,
             on_unlimited=self.watch.calls.unlimited,
         )
+        self.calls_of_steps: CallsOfSteps = {}
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups(tables=self.tables)
@@ -524,7 +526,7 @@ class Processes:
             services=self.services,
             guards=self.guards,
             call_notes=self._call_notes(agent),
-            on_call=self.watch.on_call,
+            on_call=self._on_call,
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""
@@ -545,6 +547,8 @@ class Processes:
             raise
         finally:
             run.spent = visit.spent
+            if visit.raised is not None:
+                self._calls_of(request).error = visit.raised
             self.watch.touched(request.task_id)
             token = callback_token(request, agent)
             if visit.asked_until is not None:
@@ -563,6 +567,13 @@ class Processes:
         if visit.unforeseen is not None:
             why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
+
+    def _on_call(self, agent: str, request: AgentRequest, at: int) -> None:
+        self._calls_of(request).made += 1
+        self.watch.on_call(agent, request, at)
+
+    def _calls_of(self, request: AgentRequest) -> StepCalls:
+        return self.calls_of_steps.setdefault((request.task_id, request.step), StepCalls())
 
     def _call_notes(self, agent: str) -> FaultyCallNotes:
         notes = MemoryCallNotes(agent, self._clock, tables=self.tables)

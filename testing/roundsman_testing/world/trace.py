@@ -1,12 +1,19 @@
-"""The trace of a world: one line for each thing that happened. A failed test prints it."""
+"""The trace of a world: one line for each thing that happened. A failed run writes it to a file."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from traceback import format_exception
 
 from roundsman.model.instants import SECOND
-from roundsman_testing.invariants.rules import Broken
+from roundsman_testing.invariants.rules import Blame, Broken
+from roundsman_testing.trace_files import TRACE_FILES
+from roundsman_testing.world.failed_run import one_line
 
 KEPT = 10_000
+
+NAMED = 3
+"""How many of the broken invariants the end of a failed run names in full."""
 
 
 class Trace:
@@ -38,17 +45,53 @@ class Trace:
 
 
 class InvariantBroken(AssertionError):
-    """Raised if an invariant is broken.
+    """Raised if an invariant is broken, or a run would never end.
 
-    `broken` are the broken invariants, `seed` repeats the run, and `trace` says what happened.
+    `broken` are the broken invariants, `seed` repeats the run, `trace` says what happened, and
+    `cause` is the exception that broke the first of them, if one did. The text has at most ten
+    lines, `about` of the order among them. It names a file with the whole trace.
     """
 
-    def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:
+    def __init__(
+        self,
+        broken: Sequence[Broken],
+        seed: int,
+        trace: Trace,
+        about: Sequence[str] = (),
+        cause: Exception | None = None,
+    ) -> None:
         self.broken = tuple(broken)
         self.seed = seed
         self.trace = trace
-        what = "\n".join(map(str, self.broken))
-        super().__init__(f"{what}\n\nWhat happened (seed={seed} repeats it):\n{trace}")
+        self.cause = cause
+        self._about = about
+        super().__init__(*map(str, self.broken))
+
+    @cached_property
+    def _text(self) -> str:
+        found = list(dict.fromkeys(map(str, self.broken)))
+        lines, more = found[:NAMED], len(found) - NAMED
+        if more > 0:
+            lines.append(f"and {more} more, in the file with the trace")
+        details = "".join(format_exception(self.cause)) if self.cause is not None else ""
+        whole = "\n".join((*map(str, self.broken), "", details, str(self.trace)))
+        return failed_text(lines, self._about, self.broken[0].blame, self.seed, whole)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def failed_text(
+    what: Iterable[str], about: Iterable[str], blame: Blame, seed: int, trace: str
+) -> str:
+    """The end of a failed run in words; `trace` is written to a file, which it names."""
+    lines = (
+        *map(one_line, what),
+        *about,
+        f"whose mistake it may be: {blame}",
+        f"seed={seed} repeats the run; the whole trace: {TRACE_FILES.written(trace)}",
+    )
+    return "\n".join(lines)
 
 
 def _since(passed: int) -> str:

@@ -8,7 +8,7 @@
 
 The real submission, scheduler, agent and supervisor run over in-memory stores and queues. After
 each event all invariants are checked (`roundsman_testing.invariants`). A broken invariant ends the
-run and reports the seed and the trace. The same seed repeats the run.
+run and reports the order, the seed and a file with the trace. The same seed repeats the run.
 """
 
 import json
@@ -47,7 +47,7 @@ from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 from roundsman_console.audit.stored_order import StoredOrder, stored_order
 from roundsman_testing.faults import Crash, Faults, Hit
-from roundsman_testing.invariants.rules import Broken, Invariant, of_open
+from roundsman_testing.invariants.rules import Blame, Broken, Invariant, of_open
 from roundsman_testing.tasks import checked
 from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman_testing.world.application import SimulatedApplication
@@ -61,6 +61,8 @@ from roundsman_testing.world.capacity import (
     check_function,
     reader_of,
 )
+from roundsman_testing.world.endless import EndlessCheck
+from roundsman_testing.world.failed_run import of_order
 from roundsman_testing.world.guards import Circuit
 from roundsman_testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman_testing.world.operator import Operator
@@ -83,7 +85,7 @@ from roundsman_testing.world.queues import (
     WorldQueues,
 )
 from roundsman_testing.world.services import Script
-from roundsman_testing.world.trace import InvariantBroken, Trace
+from roundsman_testing.world.trace import InvariantBroken, Trace, failed_text
 from roundsman_testing.world.versions import Version, Versions
 
 MORNING = 1_800_000_000_000
@@ -94,9 +96,6 @@ LATENCY = 5
 
 MOST_TOGETHER = 10
 """The most replies that one invocation of the scheduler gets: the template's batch size."""
-
-MOST_EVENTS = 2_000
-"""The most events of a run, per task and waiting message. A run with more is taken for endless."""
 
 
 class Ended(Enum):
@@ -598,6 +597,7 @@ class World:
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
         """
+        __tracebackhide__ = True
         with self.processes.guards.in_use():
             self._run(None if for_ is None else self.now + duration(for_), until)
         return self
@@ -620,28 +620,38 @@ class World:
         self.processes.troubles.clear()
 
     def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
-        most = self.events + MOST_EVENTS * (
-            1
-            + len(self.processes.watch.tasks)
-            + len(self.queues.waiting)
-            + len(self.processes.bulk_runs.open_now())
-        )
-        if end is not None:  # the supervisor may find something to do at each of its passes
-            most += (end - self.now) // self.processes.interval
+        __tracebackhide__ = True
+        check = EndlessCheck(self.now)
         while not (until is not None and until()):
             if not self._step(end):
                 if until is not None and end is None:
-                    raise AssertionError(f"the condition in `until` never holds\n\n{self.trace}")
+                    what = "nothing is left to happen, and the condition in `until` never holds"
+                    raise AssertionError(self.failed(what))
                 self._check_rest()
                 self.now = max(self.now, end or self.now)
                 break
             if self.events % self.check_every == 0:
                 self._check()
-            if self.events > most:
-                open_tasks = [task.task_id for task in self.processes.watch.open_tasks()]
-                self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
+            self._check_ends(check)
         if end is not None or self.check_every > 1:
             self._check()
+
+    def _check_ends(self, check: EndlessCheck) -> None:
+        """Raises InvariantBroken if the run would never end."""
+        __tracebackhide__ = True
+        watch, runs = self.processes.watch, self.processes.bulk_runs.open_now()
+        found = check.after(
+            self.now,
+            decisions=watch.decisions,
+            needed_since=watch.looks.needed_since(),
+            ended=watch.ends,
+        )
+        things = len(watch.tasks) + len(self.queues.waiting) + len(runs)
+        if found is None and check.crowded(things):
+            found = check.judged(self.now)
+        if found is not None:
+            open_tasks = " ".join(task.task_id for task in watch.open_tasks())
+            self._break(Invariant.ENDS, open_tasks, found.why, found.blame)
 
     def _step(self, end: int | None) -> bool:
         """Handle the next event. Returns False if there is none up to `end`."""
@@ -968,6 +978,7 @@ class World:
     # --- checking ----------------------------------------------------------------------------
 
     def _check(self) -> None:
+        __tracebackhide__ = True
         watch = self.processes.watch
         watch.look(self.post.status_names)
         watch.broken += watch.looks.late(self.now)
@@ -976,10 +987,11 @@ class World:
                 self._note_trouble(task_id, problem)
         self.processes.troubles.clear()
         if watch.broken:
-            raise InvariantBroken(watch.broken, self.seed, self.trace) from self._cause
+            raise self._broken(watch.broken)
 
     def _check_rest(self) -> None:
         """Check what holds once all messages are handled; a dead letter waits for a person."""
+        __tracebackhide__ = True
         idle = self.queues.first() is None and self.functions.next_end() is None
         if idle and not self.queues.dead:
             self.processes.watch.at_rest(self._stored_order)
@@ -996,16 +1008,34 @@ class World:
         history = store.history(order_id)
         return stored_order(task, plan, row, history, at=self.now)
 
-    def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
-        raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
+    def _break(self, invariant: Invariant, task_id: str, what: str, blame: Blame) -> None:
+        __tracebackhide__ = True
+        raise self._broken([Broken(invariant, task_id, what, blame)])
+
+    def _broken(self, found: Sequence[Broken]) -> InvariantBroken:
+        about = self._about(found[0].task_id)
+        return InvariantBroken(found, self.seed, self.trace, about, self._cause)
+
+    def _about(self, named: str) -> list[str]:
+        """What the end of a failed run says of the first order that it names, or is open."""
+        watch = self.processes.watch
+        tasks = [watch.tasks[one] for one in named.split() if one in watch.tasks]
+        tasks += watch.open_tasks() or watch.tasks.values()
+        calls = self.processes.calls_of_steps
+        return [line for task in tasks[:1] for line in of_order(task, calls, self.now)]
+
+    def failed(self, what: str) -> str:
+        """The end of a failed run in words, for a test that finds something wrong itself."""
+        return failed_text([what], self._about(""), Blame.TEST, self.seed, str(self.trace))
 
     def check_all_ended(self) -> None:
         """Raises InvariantBroken if an accepted order has not ended, or a failure has no alert."""
+        __tracebackhide__ = True
         for task in self.processes.watch.open_tasks():
-            self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
+            self._break(Invariant.ENDS, task.task_id, f"it is {task.state}", Blame.TEST)
         for group in self.processes.groups.groups():
             for broken in of_open(group):
-                self._break(broken.invariant, broken.task_id, broken.what)
+                self._break(broken.invariant, broken.task_id, broken.what, broken.blame)
 
     # --- results -----------------------------------------------------------------------------
 
