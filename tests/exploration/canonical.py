@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
     AtAgent,

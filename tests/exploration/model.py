@@ -29,10 +29,10 @@ from itertools import permutations
 from typing import TypeVar
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest

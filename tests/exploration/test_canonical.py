@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
     AtAgent,

@@ -6,11 +6,10 @@ import pytest
 
 from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
-from roundsman.engine.decision import SKEW
 from roundsman.engine.requests import agent_of
 from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, Inspect, Outcome
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both

@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
-from roundsman.engine.decision import SKEW, DecisionContext
+from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import is_to_undo, may_have_been_performed
 from roundsman.engine.history import few_words, polled_words
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
-from roundsman.model.instants import second
+from roundsman.model.instants import SKEW, second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
 from roundsman.model.states import DONE, SETTLED, ProcessState

@@ -16,7 +16,7 @@ from roundsman.engine.effects import (
     without_compensation,
 )
 from roundsman.engine.history import seq
-from roundsman.engine.request_deadlines import ends_at
+from roundsman.engine.request_deadlines import ends_at, first_sent_at
 from roundsman.engine.transitions import (
     CountsInARow,
     StepEvent,
@@ -41,7 +41,7 @@ from roundsman.model.events import (
     Start,
 )
 from roundsman.model.failure import failure_of, shortened
-from roundsman.model.instants import LONG_OVER, SECOND
+from roundsman.model.instants import LONG_OVER, SKEW
 from roundsman.model.json import Json
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
@@ -76,10 +76,6 @@ from roundsman.model.task import (
     Termination,
 )
 
-SKEW = 5 * SECOND
-"""How far the clocks of functions may differ, in ms. A request may act this long after its
-complete-by."""
-
 STATUSES = {
     TaskState.COMPLETED: "completed",
     TaskState.ARCHIVED: "failed",
@@ -113,6 +109,7 @@ class StepChanges(TypedDict, total=False):
     effect: Effect | None
     outcome_unknown: bool
     wait_ended_at: int | None
+    key_since: int | None
     key_until: int | None
     failure_count: int
     retry_until: int | None
@@ -329,7 +326,13 @@ class DecisionBuilder:
         record = self.steps[name]
         newest = len(self.task.corrections)
         self.steps[name] = replace(
-            record, round=record.round + 1, corrections=newest, reminders=0, key_until=None
+            record,
+            round=record.round + 1,
+            corrections=newest,
+            reminders=0,
+            key_since=self.now,
+            key_until=None,
+            effect=Effect.NONE,
         )
 
     def begin_anew(self, name: str) -> None:
@@ -357,16 +360,19 @@ class DecisionBuilder:
         if last > before.get(as_name, 0):
             self.task = replace(self.task, used_rounds={**before, as_name: last})
 
-    def mark_possibly_performed(self, name: str, at: int | None) -> None:
-        """Record that the waiting step may have been performed since `at` (epoch ms).
+    def mark_possibly_performed(self, name: str, since: int, *, claimed: bool) -> None:
+        """Record that the waiting step may have been performed since `since` (epoch ms).
 
-        Its effect is unknown then, and an undo of the task includes it. With None for `at`, a step
+        Its effect is unknown then, and an undo of the task includes it. Without `claimed`, a step
         that was never claimed stays so: its condition or its list of items must be evaluated.
         """
+        at = since if claimed else None
         record = self.step(name)
+        first = first_sent_at(record)
         self.steps[name] = replace(
             record,
             started_at=at if record.started_at is None else record.started_at,
+            key_since=since if first is None else first,
             outcome_unknown=True,
             effect=None,
         )

@@ -93,10 +93,10 @@ def items_before_it_begins(context: DecisionContext, step: StepPlan) -> int | No
         return 0
 
 
-def mark_items(context: DecisionContext, step: StepPlan, count: int) -> None:
-    """Record that each item may have been performed before the task was restored."""
+def mark_items(context: DecisionContext, step: StepPlan, count: int, since: int) -> None:
+    """Record that each item may have been performed since `since` (epoch ms), and was restored."""
     for name in item_names(step.name, count):
-        context.decision.mark_possibly_performed(name, None)
+        context.decision.mark_possibly_performed(name, since, claimed=False)
 
 
 def forget_marked_items(context: DecisionContext, step: StepPlan) -> None:

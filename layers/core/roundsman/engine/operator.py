@@ -12,7 +12,7 @@ from roundsman.engine.added_steps import forget_added_steps
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
+from roundsman.engine.decision import NOT_POLLED, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import past_no_return
@@ -43,7 +43,7 @@ from roundsman.model.events import (
     UndoAsked,
     UndoPart,
 )
-from roundsman.model.instants import SECOND, format_duration, iso, second
+from roundsman.model.instants import SECOND, SKEW, format_duration, iso, second
 from roundsman.model.record_limits import MOST_PART, MOST_USED_ROUNDS
 from roundsman.model.situations import (
     Asleep,

@@ -146,9 +146,12 @@ class StepRecord:
     wait_ended_at: int | None = None
     """When the step's wait for its callback was ended because its task was ending; None if it was
     not, or if an answer came after that."""
+    key_since: int | None = None
+    """Since when the service may know the key: when the first request under it was claimed, or when
+    the round began. None if that is `started_at`, or if nothing was sent under the key."""
     key_until: int | None = None
-    """Until when the service finds the effect by the key, so that it can be undone; None if nothing
-    was sent under the key, or if it has no `key_lifetime`."""
+    """Until when the service remembers the key; None if nothing was sent under it, or if it has no
+    `key_lifetime`. It can be computed (`engine.request_deadlines.key_until`)."""
 
     # Of its operation: the attempts to perform it, or to undo it.
 

@@ -237,6 +237,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("PolledSince", "polled_since", NUMBER, None, since=7),
     Field("PollUntil", "poll_until", NUMBER, None, since=7),
     Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
+    Field("KeySince", "key_since", NUMBER, None, since=SIGNALS_SCHEMA),
     Field("KeyUntil", "key_until", NUMBER, None, since=7),
     Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
     Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
