@@ -9,10 +9,10 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.model.checks import NAME
-from roundsman.model.events import AgentView
+from roundsman.model.events import AgentView, HoldView
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, second
-from roundsman.model.queue_lag import UNCERTAINTY
+from roundsman.model.queue_lag import MARK_UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_marks import Clock
@@ -329,7 +329,7 @@ def test_an_agent_on_hold_is_held_with_both_its_queues_though_none_was_ever_read
     board, _ = world.board(clock)
     world.holds(clock).hold(BY_ANNA)
     why = f"on hold by anna until {second(BY_ANNA.until)}: acquirer maintenance"
-    held = AgentView(unread=True, held_until=BY_ANNA.until, held_why=why)
+    held = AgentView(unread=True, agent_hold=HoldView(BY_ANNA.until, why))
     assert board.agents() == {"payment/normal": held, "payment/urgent": held}
 
 
@@ -343,11 +343,13 @@ def test_what_is_known_of_the_queue_is_listed_beside_its_hold(world: World) -> N
     assert agents["payment/normal"] == AgentView(
         lag=40 * SECOND,
         reads=NOW - 40 * SECOND,
-        read_up_to=NOW - 40 * SECOND + UNCERTAINTY,
-        held_until=CIRCUIT.until,
-        held_why=f"its circuit is open until {second(CIRCUIT.until)}: 5 calls in a row failed",
+        read_up_to=NOW - 40 * SECOND + MARK_UNCERTAINTY,
+        agent_hold=HoldView(
+            CIRCUIT.until,
+            f"its circuit is open until {second(CIRCUIT.until)}: 5 calls in a row failed",
+        ),
     )
-    assert agents["mail/normal"].held_until is None
+    assert agents["mail/normal"].agent_hold is None
 
 
 def test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other(
@@ -358,12 +360,12 @@ def test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other(
     board, notes = dynamo_world.board(Clock())
     notes.note_read("mail", "normal", NOW - SECOND)
     agents = board.agents()
-    assert agents["mail/normal"].held_until is None
+    assert agents["mail/normal"].agent_hold is None
     held = agents["payment/normal"]
     assert held == agents["payment/urgent"]
-    assert held.held_until is not None
-    assert held.held_until > NOW
-    assert held.held_why == (
+    assert held.agent_hold is not None
+    assert held.agent_hold.until > NOW
+    assert held.agent_hold.why == (
         "on hold: its hold cannot be read (payment/operator.Until is not a whole number); "
         "release payment, or hold it again"
     )
@@ -375,12 +377,15 @@ def test_an_agent_held_for_two_reasons_is_held_as_long_as_the_longer_one(world: 
     holds = world.holds(clock)
     holds.hold(BY_ANNA)
     holds.hold(CIRCUIT)
-    view = board.agents()["payment/urgent"]
-    assert view.held_until == BY_ANNA.until
-    assert "its circuit is open" in view.held_why
-    assert "on hold by anna" in view.held_why
+    hold = board.agents()["payment/urgent"].agent_hold
+    assert hold is not None
+    assert hold.until == BY_ANNA.until
+    assert "its circuit is open" in hold.why
+    assert "on hold by anna" in hold.why
     clock.now = CIRCUIT.until
-    assert "its circuit is open" not in board.agents()["payment/urgent"].held_why
+    hold = board.agents()["payment/urgent"].agent_hold
+    assert hold is not None
+    assert "its circuit is open" not in hold.why
     clock.now = BY_ANNA.until
     assert board.agents() == {}
 
@@ -397,7 +402,9 @@ def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
     clock.now = NOW + 5 * SECOND - 1
     assert board.agents() == {}
     clock.now = NOW + 5 * SECOND
-    assert board.agents()["payment/normal"].held_until == CIRCUIT.until
+    hold = board.agents()["payment/normal"].agent_hold
+    assert hold is not None
+    assert hold.until == CIRCUIT.until
     clock.now = CIRCUIT.until
     with unreachable(dynamo_world.client, "GetItem"), pytest.raises(TryAgain):
         board.agents()
@@ -409,6 +416,8 @@ def test_what_was_kept_of_a_hold_is_not_shown_after_its_end(dynamo_world: World)
     dynamo_world.holds(clock).hold(replace(CIRCUIT, until=NOW + 2 * SECOND))
     table = dynamo_world.tables.control
     board = DynamoAgentBoard(dynamo_world.client, control_table=table, clock=clock)
-    assert board.agents()["payment/normal"].held_until == NOW + 2 * SECOND
+    hold = board.agents()["payment/normal"].agent_hold
+    assert hold is not None
+    assert hold.until == NOW + 2 * SECOND
     clock.now = NOW + 2 * SECOND
     assert board.agents() == {}

@@ -9,7 +9,7 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoReadNotes
 from roundsman.errors import CallRefused, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import PROMPT_UNCERTAINTY, UNCERTAINTY, ReadMark
+from roundsman.model.queue_lag import MARK_UNCERTAINTY, PROMPT_MARK_UNCERTAINTY, ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman_testing.memory import MemoryAgentBoard
 from tests.contract.samples import NOW
@@ -40,7 +40,7 @@ def test_the_age_of_the_request_last_read_is_the_queues_lag(world: World) -> Non
     agents = board.agents()
     assert agents["payment/normal"].lag == 40 * SECOND
     assert agents["payment/urgent"].lag == SECOND
-    assert agents["payment/normal"].read_up_to == NOW - 40 * SECOND + UNCERTAINTY
+    assert agents["payment/normal"].read_up_to == NOW - 40 * SECOND + MARK_UNCERTAINTY
 
 
 def test_a_mark_is_written_at_most_every_five_seconds_a_queue(world: World) -> None:
@@ -63,7 +63,9 @@ def test_the_mark_of_an_idle_queue_is_no_news_after_a_minute(world: World) -> No
     clock.now = NOW + MINUTE
     assert board.agents()["payment/normal"].lag == 40 * SECOND
     clock.now = NOW + MINUTE + 1
-    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + PROMPT_UNCERTAINTY)
+    assert board.agents()["payment/normal"] == AgentView(
+        lag=0, read_up_to=NOW + PROMPT_MARK_UNCERTAINTY
+    )
 
 
 def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_way(

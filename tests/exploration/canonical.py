@@ -313,11 +313,15 @@ class Records:
         start_at = complete_by - self.plan.complete_within
         if not task.steps and not task.ended:  # only for how long its Start is late is asked
             start_at = max(T0 + task.start_at - now, T0 - BRIEFLY_LATE)
-        assert not (self._near_end and task.held_until), "what is given back moves the complete-by"
-        held_until = None  # where no step is parked, it moves only the complete-by, until it ends
-        if self._holds and task.ending is None and (is_held or (task.held_until or 0) >= now):
+        assert not (self._near_end and task.credited_until), (
+            "what is given back moves the complete-by"
+        )
+        credited_until = (
+            None  # where no step is parked, it moves only the complete-by, until it ends
+        )
+        if self._holds and task.ending is None and (is_held or (task.credited_until or 0) >= now):
             # A hold is credited, and that is stored, from the next ms on.
-            held_until = over(task.held_until, now, 1)
+            credited_until = over(task.credited_until, now, 1)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
         ending = task.ending
         return replace(
@@ -338,7 +342,7 @@ class Records:
             signals=tuple(replace(one, at=T0) for one in task.signals),
             # Only whether the contents were erased is asked.
             erased_at=None if task.erased_at is None else T0,
-            held_until=held_until,
+            credited_until=credited_until,
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
         )
@@ -373,7 +377,7 @@ def moved(task: Task, by: int) -> Task:
         start_at=task.start_at + by,
         complete_by=task.complete_by + by,
         due_at=task.due_at + by,
-        held_until=at(task.held_until),
+        credited_until=at(task.credited_until),
         owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
     )
 
@@ -470,7 +474,7 @@ def _key(task: Task) -> Key:
         tuple(task.fan_outs.items()),
         tuple(task.added.items()),
         task.signals,
-        task.held_until,
+        task.credited_until,
         task.failure,
         task.corrections,
         task.erased_at,

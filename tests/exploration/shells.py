@@ -13,7 +13,15 @@ from typing import NamedTuple
 from roundsman.engine import agent_holds, attempts, machine, time_credit
 from roundsman.engine.decision import PARTLY_UNDONE, STATUSES
 from roundsman.errors import InvalidMessage, RoundsmanError, TryAgain
-from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome, Signalled
+from roundsman.model.events import (
+    Agents,
+    AgentView,
+    HistoryRow,
+    HoldView,
+    OperatorEvent,
+    Outcome,
+    Signalled,
+)
 from roundsman.model.failure import RETRIED, Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND, iso
@@ -295,7 +303,7 @@ class Board:
         self._replies_wait = world.replies_wait
         self._views = {
             f"{agent}/normal": AgentView(
-                held_until=until if agent in world.held else None, held_why="held for now"
+                agent_hold=HoldView(until, "held for now") if agent in world.held else None
             )
             for agent in agents
         }

@@ -23,6 +23,7 @@ from roundsman.model.events import (
     Erase,
     Event,
     Extend,
+    HoldView,
     Inspect,
     Move,
     Outcome,
@@ -315,13 +316,13 @@ class World:
         """From now on, and for so long, the agent takes no work."""
         view = self.agents.get(f"{agent}/normal", AgentView())
         until = self.now + round(seconds * SECOND)
-        held = replace(view, held_until=until, held_why=f"{agent} is held by ann")
+        held = replace(view, agent_hold=HoldView(until, f"{agent} is held by ann"))
         self.agents = {**self.agents, f"{agent}/normal": held}
         return self
 
     def release(self, agent: str) -> "World":
         view = self.agents[f"{agent}/normal"]
-        self.agents = {**self.agents, f"{agent}/normal": replace(view, held_until=None)}
+        self.agents = {**self.agents, f"{agent}/normal": replace(view, agent_hold=None)}
         return self
 
     # --- what a person asks ------------------------------------------------------------------

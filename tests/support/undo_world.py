@@ -16,6 +16,7 @@ from roundsman.model.events import (
     Erase,
     Event,
     Extend,
+    HoldView,
     Inspect,
     OperatorEvent,
     Outcome,
@@ -202,8 +203,8 @@ class UndoWorld:
         self.world.now += [0, 0, 100, 2_000, 9_000, 31_000, 70_000][self.pick(6)]
         marks = [None, T0 - 1, self.world.now]
         self.world.agents = {
-            "worker/normal": AgentView(read_up_to=marks[self.pick(2)], held_until=self.hold()),
-            "second/normal": AgentView(held_until=self.hold()),
+            "worker/normal": AgentView(read_up_to=marks[self.pick(2)], agent_hold=self.hold()),
+            "second/normal": AgentView(agent_hold=self.hold()),
         }
         kind = self.pick(11)
         if kind <= 1:
@@ -223,10 +224,11 @@ class UndoWorld:
             if self.apply(event) is not None:
                 self.commands.append(event)
 
-    def hold(self) -> int | None:
-        """Until when one of the agents takes no work, mostly not at all."""
+    def hold(self) -> HoldView | None:
+        """The hold on one of the agents, mostly none."""
         now = self.world.now
-        return [None, None, None, now + 20_000, now + 400_000][self.pick(4)]
+        until = [None, None, None, now + 20_000, now + 400_000][self.pick(4)]
+        return None if until is None else HoldView(until)
 
     def command(self) -> OperatorEvent:
         """What a person might ask, who looks at the remote service before saying an outcome."""

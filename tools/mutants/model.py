@@ -57,8 +57,8 @@ MODEL = (
     Mutant(
         name="a-prompt-mark-is-uncertain-for-longer",
         file="layers/core/roundsman/model/queue_lag.py",
-        old="PROMPT_UNCERTAINTY if lag <= PROMPT else UNCERTAINTY",
-        new="UNCERTAINTY",
+        old="PROMPT_MARK_UNCERTAINTY if lag <= PROMPT else MARK_UNCERTAINTY",
+        new="MARK_UNCERTAINTY",
         tests=(
             "tests/unit/model/test_queue_lag.py::test_a_request_that_is_read_unnoted_before_the_next_prompt_mark_may_have_been_read",
         ),
@@ -67,7 +67,7 @@ MODEL = (
     Mutant(
         name="reads-of-another-instance-are-uncertain-too",
         file="layers/core/roundsman/model/queue_lag.py",
-        old="else mark.read_at + PROMPT_UNCERTAINTY",
+        old="else mark.read_at + PROMPT_MARK_UNCERTAINTY",
         new="else mark.read_at + uncertainty",
         tests=(
             "tests/unit/model/test_queue_lag.py::test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_late_one",
@@ -87,8 +87,8 @@ MODEL = (
     Mutant(
         name="a-hold-on-orders-lets-their-undos-go-on",
         file="layers/core/roundsman/model/holds.py",
-        old="_longest([hold for hold in found if hold.undos])",
-        new="_longest(found)",
+        old="_together([hold for hold in found if hold.undos])",
+        new="_together(found)",
         tests=("tests/unit/engine/test_order_holds.py::test_an_undo_goes_on",),
         why="an order that has failed stays half undone until a hold on it ends",
     ),

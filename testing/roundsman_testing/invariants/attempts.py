@@ -353,7 +353,7 @@ def _of_hold(before: Task, after: Task, name: str) -> Iterator[Broken]:
     if after.ending is not None or before.start_at != after.start_at:
         return
     since, until = record.held_since or 0, record.not_before or 0
-    owed = until - max(since, before.held_until or 0)
+    owed = until - max(since, before.credited_until or 0)
     given = after.complete_by - before.complete_by
     if given < owed:
         what = f"{name} is parked for {owed} ms more, and its task has {given} ms more"

@@ -11,7 +11,7 @@ from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import agent_of_step, unreadable_failure
 from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
-from roundsman.model.events import Agents, AgentView
+from roundsman.model.events import Agents, AgentView, HoldView
 from roundsman.model.failure import Failure, Group, failure_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
@@ -185,7 +185,7 @@ def test_an_all_clear_is_of_its_group_and_asks_for_nothing() -> None:
 
 
 def test_the_alert_names_an_agent_that_takes_no_work() -> None:
-    held = {"worker/normal": AgentView(held_until=T0 + MINUTE, held_why="its circuit is open")}
+    held = {"worker/normal": AgentView(agent_hold=HoldView(T0 + MINUTE, "its circuit is open"))}
     alert, body = alert_of(failed(), agents=held)
     assert body["agents"] == [
         {

@@ -13,7 +13,7 @@ from roundsman.engine.agent_holds import (
     RESUME_SPREAD,
 )
 from roundsman.engine.due import START_WITHIN, due
-from roundsman.model.events import AgentView, HistoryRow, InspectAt, Outcome, StartTask
+from roundsman.model.events import AgentView, HistoryRow, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
@@ -227,8 +227,8 @@ def test_two_steps_held_at_once_stop_the_clock_once() -> None:
     world.wait(50)
     world.hold("worker", 100)
     world.wait_until(world.record("a").not_before).start()
-    assert world.task.held_until is not None
-    assert world.task.complete_by == world.task.held_until + MINUTE
+    assert world.task.credited_until is not None
+    assert world.task.complete_by == world.task.credited_until + MINUTE
 
 
 def test_time_that_was_not_held_counts() -> None:
@@ -548,7 +548,7 @@ def test_an_undo_that_is_parked_says_so_and_gives_its_ending_task_no_time() -> N
     world.is_refused("a")
     decision = world.hold("worker", 600).gives_back("a")
     assert "a (undo): held: the breaker of worker is open; checked again at" in decision.reason
-    assert (world.task.complete_by, world.task.held_until) == (ends_at, None)
+    assert (world.task.complete_by, world.task.credited_until) == (ends_at, None)
 
 
 @pytest.mark.parametrize("agents", [TWO, ("first",)])
@@ -622,8 +622,8 @@ def test_a_parked_step_says_why_by_the_first_hold_that_has_a_reason() -> None:
     until = T0 + 60 * SECOND
     world = World(plan(step("a", agents=TWO)))
     world.agents = {
-        "first/normal": AgentView(held_until=until),
-        "second/normal": AgentView(held_until=until, held_why="second is held by bob"),
+        "first/normal": AgentView(agent_hold=HoldView(until)),
+        "second/normal": AgentView(agent_hold=HoldView(until, "second is held by bob")),
     }
     world.start()
     assert world.record("a").error == StepError("Held", "second is held by bob")

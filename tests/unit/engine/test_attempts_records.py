@@ -13,7 +13,7 @@ from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
+from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
@@ -253,7 +253,9 @@ def test_an_unread_request_is_waited_for_while_it_can_still_begin_in_time(
     assert world.record("a").failure_count == 0
 
 
-@pytest.mark.parametrize(("since", "read"), [(UNCERTAINTY, False), (UNCERTAINTY + 1, True)])
+@pytest.mark.parametrize(
+    ("since", "read"), [(MARK_UNCERTAINTY, False), (MARK_UNCERTAINTY + 1, True)]
+)
 def test_a_request_was_read_if_later_ones_are_read_by_more_than_the_uncertainty(
     since: int, read: bool
 ) -> None:

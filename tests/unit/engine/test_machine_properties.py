@@ -26,6 +26,7 @@ from roundsman.model.events import (
     AgentView,
     Claimant,
     Event,
+    HoldView,
     Inspect,
     InspectAt,
     Outcome,
@@ -264,11 +265,10 @@ def ended_with_proof(event: Event) -> bool:
 
 
 def view_of(now: int, chance: Chance) -> AgentView:
-    return AgentView(
-        lag=[0, 500, 90_000][chance.of(2)],
-        read_up_to=[None, now - 20_000, now][chance.of(2)],
-        held_until=[None, None, now, now + 10_000, now + 2_000_000][chance.of(4)],
-    )
+    lag, read_up_to = [0, 500, 90_000][chance.of(2)], [None, now - 20_000, now][chance.of(2)]
+    until = [None, None, now, now + 10_000, now + 2_000_000][chance.of(4)]
+    hold = None if until is None else HoldView(until)
+    return AgentView(lag=lag, read_up_to=read_up_to, agent_hold=hold)
 
 
 def forged(event: Event, chance: Chance) -> bool:
@@ -333,7 +333,7 @@ def check_fair_delivery(
             todo.append(Inspect())
         before = world.task
         until = world.now + next(held, 0)
-        world.agents = {"one/normal": AgentView(held_until=until)}
+        world.agents = {"one/normal": AgentView(agent_hold=HoldView(until))}
         event = todo.pop(0)
         decision = world.apply(event)
         check_steps(made, before, world.task, event)

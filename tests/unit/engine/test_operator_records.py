@@ -146,10 +146,10 @@ def test_what_is_held_is_credited_from_a_resubmission_on_and_nothing_else_is() -
     world.hold("other", 600).start()
     world.is_refused("a")
     world.wait(100).resubmit()
-    assert world.task.held_until == world.now
+    assert world.task.credited_until == world.now
     world = archived()
     world.resubmit()
-    assert world.task.held_until is None
+    assert world.task.credited_until is None
 
 
 # --- resolve --------------------------------------------------------------------------------------

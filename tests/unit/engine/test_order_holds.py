@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.definition.workflow import Retry, Undo
 from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
-from roundsman.model.events import AgentView, InspectAt, Outcome, StartTask
+from roundsman.model.events import AgentView, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.holds import (
     ALL_ORDERS,
     EVERY_WORKFLOW,
@@ -34,7 +34,7 @@ b = step("b", a, agent="other")
 
 def held(world: World, *holds: Hold) -> World:
     """From now on these holds are in force, as the scheduler passes them to a decision."""
-    known = {queue: replace(view, performs_held_until=None) for queue, view in world.agents.items()}
+    known = {queue: replace(view, performs_hold=None) for queue, view in world.agents.items()}
     world.agents = agents_of(world.plan.agents, world.task, known, holds, world.now)
     return world
 
@@ -124,13 +124,17 @@ def test_an_order_is_held_until_the_last_hold_on_it_or_on_its_agents_ends() -> N
     longer = replace(ALL, workflow="sale", until=UNTIL + MINUTE, reason="recall")
     task = World(plan(a)).task
     longer = replace(longer, workflow=task.workflow)
-    views = {"worker/normal": AgentView(held_until=UNTIL + 2 * MINUTE, held_why="circuit")}
+    circuit = HoldView(UNTIL + 2 * MINUTE, "circuit")
+    views = {"worker/normal": AgentView(agent_hold=circuit)}
     view = agents_of(["worker"], task, views, [ALL, longer], T0)["worker/normal"]
-    assert view.held(PERFORM)[0] == UNTIL + 2 * MINUTE
-    assert view.performs_held_until == UNTIL + MINUTE
-    assert view.held(UNDO) == (UNTIL + 2 * MINUTE, "circuit")
+    held = view.hold_on(PERFORM)
+    assert held is not None
+    assert held.until == UNTIL + 2 * MINUTE
+    assert view.performs_hold is not None
+    assert view.performs_hold.until == UNTIL + MINUTE
+    assert view.hold_on(UNDO) == circuit
     for why in (describe_hold(ALL), describe_hold(longer), "circuit"):
-        assert why in view.held(PERFORM)[1]
+        assert why in held.why
 
 
 @pytest.mark.parametrize(

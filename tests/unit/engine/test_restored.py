@@ -459,7 +459,7 @@ def test_the_time_of_a_hold_from_before_the_instant_is_added_too() -> None:
     world = World(plan(step("a")))
     world.hold("worker", 10 * HOUR)
     world.start()
-    by, credited = world.task.complete_by, world.task.held_until
+    by, credited = world.task.complete_by, world.task.credited_until
     assert credited is not None
     world.wait(8 * 60)
     assert world.now > credited

@@ -8,7 +8,7 @@ from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.engine.requests import agent_of
 from roundsman.engine.routing import MAX_LAG_DIFFERENCE
-from roundsman.model.events import AgentView, Inspect, Outcome
+from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, idempotency_key
@@ -17,7 +17,7 @@ from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.steps import stored_step
 
 THREE = ("first", "second", "third")
-HELD = AgentView(held_until=T0 + 10 * MINUTE, held_why="first is held by ann")
+HELD = AgentView(agent_hold=HoldView(T0 + 10 * MINUTE, "first is held by ann"))
 
 
 def at(world: World, name: str = "a") -> str:
@@ -66,7 +66,7 @@ def test_the_request_has_the_backlog_of_the_agent_it_goes_to() -> None:
 
 
 def test_a_step_whose_agents_are_all_held_waits_for_the_one_that_is_free_first() -> None:
-    world = routed(first=HELD, second=AgentView(held_until=T0 + 60 * SECOND))
+    world = routed(first=HELD, second=AgentView(agent_hold=HoldView(T0 + 60 * SECOND)))
     assert requests_in(world.decisions[-1][2]) == []
     assert world.record("a").not_before == T0 + 65 * SECOND
     world.wait(65).start()

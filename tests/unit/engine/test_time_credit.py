@@ -22,12 +22,12 @@ a = step("a")
 BY = T0 + 60 * MINUTE
 
 
-def builder(held_until: int | None = None) -> DecisionBuilder:
-    return DecisionBuilder(replace(World(plan(a)).task, held_until=held_until), T0 + MINUTE)
+def builder(credited_until: int | None = None) -> DecisionBuilder:
+    return DecisionBuilder(replace(World(plan(a)).task, credited_until=credited_until), T0 + MINUTE)
 
 
 def given(task: Task) -> tuple[int, int | None]:
-    return task.complete_by - BY, task.held_until
+    return task.complete_by - BY, task.credited_until
 
 
 # --- The ledger --------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_a_short_task_of_which_nothing_has_begun_does_not_fail_before_the_next_l
     world = World(plan(a, complete_within=timedelta(seconds=30)))
     world.wait(late).inspect()
     until = T0 + (late + interval) * SECOND
-    assert (world.task.held_until, world.task.complete_by) == (until, until + 30 * SECOND)
+    assert (world.task.credited_until, world.task.complete_by) == (until, until + 30 * SECOND)
 
 
 def test_a_task_of_which_something_has_begun_fails_at_its_complete_by() -> None:
@@ -289,7 +289,7 @@ def test_a_task_does_not_fail_between_two_looks_at_a_step_that_is_late() -> None
     world.task = replace(world.task, complete_by=T0 + 80 * SECOND)
     world.wait_until(T0 + 80 * SECOND).inspect()
     assert world.task.ending is None
-    assert world.task.held_until == T0 + 110 * SECOND
+    assert world.task.credited_until == T0 + 110 * SECOND
 
 
 def test_a_task_does_not_fail_before_the_first_look_at_a_step_that_is_late() -> None:
@@ -307,7 +307,7 @@ def test_the_step_that_has_been_late_for_the_longest_says_how_much_time_is_given
     }
     world.task = replace(world.task, steps=steps, complete_by=T0 + 240 * SECOND)
     world.wait_until(T0 + 240 * SECOND).inspect()
-    assert world.task.held_until == T0 + 540 * SECOND
+    assert world.task.credited_until == T0 + 540 * SECOND
     assert world.task.complete_by == T0 + 720 * SECOND
 
 

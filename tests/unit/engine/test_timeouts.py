@@ -27,7 +27,7 @@ from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import (
     HIDDEN_FOR,
     MARK_VALID_FOR,
-    UNCERTAINTY,
+    REPLY_ORDER_UNCERTAINTY,
     UNKNOWN,
     QueueView,
     SchedulerQueues,
@@ -84,14 +84,14 @@ def test_it_does_not_count_if_the_mark_shows_a_backlog_and_the_depth_is_not_know
 
 def test_it_counts_once_the_replies_that_were_hidden_when_later_ones_were_read_have_come() -> None:
     past_at = END + MINUTE
-    counts_at = past_at + HIDDEN_FOR + UNCERTAINTY
+    counts_at = past_at + HIDDEN_FOR + REPLY_ORDER_UNCERTAINTY
     for now, expected in ((counts_at - 1, False), (counts_at, True)):
         assert counted(waiting(now), END, now, past_at) is expected
 
 
 def test_what_comes_again_waits_as_long_as_all_that_is_in_a_queue_that_is_behind() -> None:
     past_at, lag = END + MINUTE, 10 * SECOND
-    counts_at = past_at + HIDDEN_FOR + UNCERTAINTY + lag
+    counts_at = past_at + HIDDEN_FOR + REPLY_ORDER_UNCERTAINTY + lag
     for now, expected in ((counts_at - 1, False), (counts_at, True)):
         view = QueueView(ReadMark(now - lag, now), now)
         assert counted(view, END, now, past_at) is expected
@@ -99,8 +99,8 @@ def test_what_comes_again_waits_as_long_as_all_that_is_in_a_queue_that_is_behind
 
 def test_a_queue_is_read_past_the_end_once_a_reply_was_read_that_was_surely_sent_later() -> None:
     now = END + MINUTE
-    assert is_read_past(QueueView(ReadMark(END + UNCERTAINTY, now)), END)
-    assert not is_read_past(QueueView(ReadMark(END + UNCERTAINTY - 1, now)), END)
+    assert is_read_past(QueueView(ReadMark(END + REPLY_ORDER_UNCERTAINTY, now)), END)
+    assert not is_read_past(QueueView(ReadMark(END + REPLY_ORDER_UNCERTAINTY - 1, now)), END)
     assert not is_read_past(UNKNOWN, END)
 
 
@@ -394,14 +394,14 @@ def test_a_mark_beyond_the_end_counts_it_though_messages_wait_once_hidden_ones_c
     world = started()
     look(world, waiting(END), END)
     now = END + MINUTE
-    look(world, QueueView(ReadMark(END + UNCERTAINTY - 1, now), now), now)
+    look(world, QueueView(ReadMark(END + REPLY_ORDER_UNCERTAINTY - 1, now), now), now)
     assert stored_step(world.record("a")).read_past_at is None
-    look(world, QueueView(ReadMark(END + UNCERTAINTY, now), now), now)
+    look(world, QueueView(ReadMark(END + REPLY_ORDER_UNCERTAINTY, now), now), now)
     assert (world.record("a").failure_count, stored_step(world.record("a")).read_past_at) == (
         0,
         now,
     )
-    for wait, failures in ((HIDDEN_FOR, 0), (HIDDEN_FOR + UNCERTAINTY, 1)):
+    for wait, failures in ((HIDDEN_FOR, 0), (HIDDEN_FOR + REPLY_ORDER_UNCERTAINTY, 1)):
         then = now + wait
         look(world, QueueView(ReadMark(then, then), then), then)
         assert world.record("a").failure_count == failures

@@ -8,10 +8,10 @@ from roundsman.model.holds import OPERATOR, Hold, with_holds
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import (
     MARK_INTERVAL,
+    MARK_UNCERTAINTY,
     PROMPT,
     PROMPT_MARK_INTERVAL,
-    PROMPT_UNCERTAINTY,
-    UNCERTAINTY,
+    PROMPT_MARK_UNCERTAINTY,
     ReadMark,
     ReadMarkWriter,
     queue_key,
@@ -51,10 +51,10 @@ def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() 
     prompt = ReadMark(sent_at=READ - PROMPT, read_at=READ)
     late = ReadMark(sent_at=READ - PROMPT - 1, read_at=READ)
     for now in (READ + MINUTE, READ + 60 * MINUTE):
-        assert not never_read(prompt, READ + PROMPT_UNCERTAINTY, now)
-        assert never_read(prompt, READ + PROMPT_UNCERTAINTY + 1, now)
-        assert not never_read(late, READ + PROMPT_UNCERTAINTY, now)
-        assert never_read(late, READ + PROMPT_UNCERTAINTY + 1, now)
+        assert not never_read(prompt, READ + PROMPT_MARK_UNCERTAINTY, now)
+        assert never_read(prompt, READ + PROMPT_MARK_UNCERTAINTY + 1, now)
+        assert not never_read(late, READ + PROMPT_MARK_UNCERTAINTY, now)
+        assert never_read(late, READ + PROMPT_MARK_UNCERTAINTY + 1, now)
 
 
 def test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_late_one() -> None:
@@ -101,7 +101,7 @@ def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
     now = READ + SECOND
     mark = ReadMark(sent_at=READ - 10 * MINUTE, read_at=READ)
     assert never_read(mark, now - 60 * SECOND, now)
-    assert not never_read(mark, READ - 10 * MINUTE + UNCERTAINTY, now)
+    assert not never_read(mark, READ - 10 * MINUTE + MARK_UNCERTAINTY, now)
 
 
 def test_a_request_read_before_it_was_sent_has_not_waited() -> None:

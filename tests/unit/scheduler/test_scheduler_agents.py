@@ -6,7 +6,7 @@ from datetime import timedelta
 from roundsman.definition.plan import Plan, plan_of
 from roundsman.definition.workflow import Retry, Step, Workflow
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.model.events import Agents, AgentView
+from roundsman.model.events import Agents, AgentView, HoldView
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.ports import OrderRow
@@ -115,7 +115,7 @@ class Board(MemoryAgentBoard):
 
     def agents(self) -> Agents:
         return {
-            f"{agent}/normal": AgentView(held_until=until, held_why=f"{agent} is held by ann")
+            f"{agent}/normal": AgentView(agent_hold=HoldView(until, f"{agent} is held by ann"))
             for agent, until in self._held.items()
         }
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
 from roundsman.command_line import REASON, command_line
-from roundsman.model.events import Agents
+from roundsman.model.events import Agents, HoldView
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE, Group
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
@@ -184,19 +184,19 @@ def _agents_of(group: Group, samples: Sequence[Sample]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _held(agent: str, agents: Agents) -> tuple[int, str] | None:
-    """The end (epoch ms) and the reason of the agent's hold; None if it is not on hold."""
+def _hold_on(agent: str, agents: Agents) -> HoldView | None:
+    """The agent's hold; None if it is not on hold."""
     view = agents.get(f"{agent}/normal") or agents.get(f"{agent}/urgent")
-    return None if view is None or view.held_until is None else (view.held_until, view.held_why)
+    return None if view is None else view.agent_hold
 
 
 def _agent(agent: str, agents: Agents | None) -> Json:
     if agents is None:
         return {"agent": agent, "takesWork": None, "why": "not known", "heldUntil": None}
-    held = _held(agent, agents)
-    if held is None:
+    hold = _hold_on(agent, agents)
+    if hold is None:
         return {"agent": agent, "takesWork": True, "why": None, "heldUntil": None}
-    return {"agent": agent, "takesWork": False, "why": held[1], "heldUntil": _when(held[0])}
+    return {"agent": agent, "takesWork": False, "why": hold.why, "heldUntil": _when(hold.until)}
 
 
 def _commands(
@@ -242,9 +242,9 @@ def _words(
     if census.complete_by is not None and not group.undone and not clear:
         words.pair("first complete-by", _when(census.complete_by))
     for agent in _agents_of(group, samples):
-        held = None if agents is None else _held(agent, agents)
+        hold = None if agents is None else _hold_on(agent, agents)
         state = "its state is not known" if agents is None else "accepts work"
-        words.pair("agent", f"{agent}: {held[1] if held else state}")
+        words.pair("agent", f"{agent}: {hold.why if hold else state}")
     if samples and not clear:
         _add_effects(words, samples)
     commands = document["do"]

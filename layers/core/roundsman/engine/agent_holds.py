@@ -48,9 +48,9 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     """Park the step because every agent that may take it is on hold, or its order is."""
     operation = context.decision.step(step.name).operation
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
-    holds = [view.held(operation) for view in views]
-    until = min(held_until or context.now for held_until, _ in holds)
-    why = next((why for _, why in holds if why), "its agent accepts no work")
+    holds = [view.hold_on(operation) for view in views]
+    until = min(context.now if hold is None else hold.until for hold in holds)
+    why = next((hold.why for hold in holds if hold and hold.why), "its agent accepts no work")
     _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
 
 
@@ -81,8 +81,9 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
-    held_until = context.agent(step).held(record.operation)[0] or 0
-    until = min(max(context.now + wait, held_until), context.now + RECHECK_INTERVAL)
+    hold = context.agent(step).hold_on(record.operation)
+    available_at = max(context.now + wait, hold.until if hold else 0)
+    until = min(available_at, context.now + RECHECK_INTERVAL)
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type
     _park_until(

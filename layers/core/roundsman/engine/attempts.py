@@ -10,12 +10,22 @@ from typing import TypeVar
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
 from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
-from roundsman.engine.compensation import begin_undo, key_ends_at
+from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
-from roundsman.engine.on_failure import give_up
+from roundsman.engine.on_failure import give_up, undoes
 from roundsman.engine.reminders import first_reminder
-from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
+from roundsman.engine.request_deadlines import (
+    ends_at,
+    first_sent_at,
+    fits_key,
+    key_until,
+    last_try_at,
+    patience_behind,
+    time_of,
+    undo_fits_key,
+    within_key,
+)
 from roundsman.engine.routing import (
     agent_now,
     lag,
@@ -27,8 +37,8 @@ from roundsman.engine.routing import (
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import DAY, MINUTE, format_duration, second
-from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
+from roundsman.model.instants import DAY, MINUTE, SKEW, format_duration, second
+from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
     AtAgent,
@@ -61,7 +71,8 @@ undo has no other bound, and an instant after the year 9999 has no text."""
 
 OVERDUE = "Overdue"
 KEY_EXPIRED = "KeyExpired"
-"""The error type of an undo that is not sent, because the `key_lifetime` of its step is over."""
+"""The error type of a step that is not performed again, or not undone, because its service may have
+forgotten its key (`key_lifetime`)."""
 
 MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
@@ -71,7 +82,8 @@ attempts. After that, an agent that dies at each attempt is detected."""
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
-    An undo that would end after the lifetime of the step's key fails instead.
+    A request that would end when the service may have forgotten the step's key is not sent: the
+    step begins a new round if that is safe, or has failed.
 
     The attempt waits until now, plus the agent's backlog, plus the time limit of the operation. A
     perform may not act after the task's complete-by; an undo may.
@@ -80,18 +92,18 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     if agent is None:
         park(context, step)
         return
+    if _key_has_expired(context, step, agent):
+        return
     record = context.decision.step(step.name)
     operation = record.operation
     behind = lag(context, agent)
     read_at = context.now + behind
-    until = read_at + time_of(step, operation) + record.granted
-    if operation == UNDO and record.key_until is not None and until > record.key_until:
-        _key_has_expired(context, step, record.key_until)
-        return
+    keyed = _of_its_key(context, step, agent)
+    until = within_key(step, keyed, read_at + time_of(step, operation) + record.granted)
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
         ends_by = min(until + patience, context.decision.task.perform_by)
-        acts_until = max(acts_until or 0, ends_by)
+        acts_until = max(acts_until or 0, within_key(step, keyed, ends_by))
     if operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
         if step.heartbeat_within is not None:
@@ -99,9 +111,6 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     # The first request under a key: no earlier one had another input.
     unused = record.started_at is None and not record.tried
     newest = len(context.decision.task.corrections)
-    key_until = None if agent != agent_now(step, record) else record.key_until
-    if key_until is None and operation == PERFORM:
-        key_until = key_ends_at(step, context.now)
     attempt = record.failure_count + 1
     context.decision.move(
         step.name,
@@ -117,7 +126,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         tried=tried_after_claim(step, record, agent),
         effect=None,
         corrections=newest if unused else record.corrections,
-        key_until=key_until,
+        key_since=keyed.key_since,
+        key_until=keyed.key_until,
     )
     context.decision.action(SendRequest(step.name))
     _record_reroute(context, step, record, agent)
@@ -125,16 +135,93 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     context.decision.note(f"{_what(step, operation)}: {numbered} claimed")
 
 
-def _key_has_expired(context: DecisionContext, step: StepPlan, key_until: int) -> None:
+def _of_its_key(context: DecisionContext, step: StepPlan, agent: str) -> StepRecord:
+    """The record with the times of the key that a claim at the agent uses."""
+    record = context.decision.step(step.name)
+    if record.operation == UNDO:
+        return record
+    other = agent != agent_now(step, record)
+    first, known = (None, None) if other else (first_sent_at(record), record.key_until)
+    since = None if first == context.now else first
+    keyed = replace(record, started_at=context.now, key_since=since, key_until=known)
+    return replace(keyed, key_until=key_until(step, keyed))
+
+
+def _key_has_expired(context: DecisionContext, step: StepPlan, agent: str) -> bool:
+    """Whether no request may be sent under the step's key any more, and the step has failed.
+
+    A step of which it is proven that nothing took effect begins a new round instead. A probe that
+    finds the effect without the key is asked.
+    """
+    record = context.decision.step(step.name)
+    if agent != agent_now(step, record):
+        return False
+    performs = record.operation == PERFORM
+    asks_probe = performs and step.probe_outlives_key
+    read_at = context.now + (0 if asks_probe else lag(context, agent))
+    until = key_until(step, record)
+    if until is None or fits_key(step, record, read_at) or asks_probe:
+        return False
+    if not performs:
+        _undo_has_expired(context, step, until)
+    elif record.effect is Effect.NONE:
+        context.decision.new_round(step.name)
+        context.decision.note(
+            f"{step.name}: had no effect under its key; it begins under a new one"
+        )
+        return False
+    else:
+        _perform_has_expired(context, step, until, read_at)
+    return True
+
+
+def _undo_has_expired(context: DecisionContext, step: StepPlan, until: int) -> None:
     """The undo has failed without a request: the service might find nothing, and say that it is
     undone."""
     error = StepError(
         KEY_EXPIRED,
-        f"its service finds the effect by its key only until {second(key_until)}; look there, undo "
+        f"its service finds the effect by its key only until {second(until)}; look there, undo "
         "it by hand, and resolve the step",
     )
     why = f"{_what(step, UNDO)}: not sent: {error.message}"
     give_up(context, step, StepEvent.REFUSED, error, why)
+
+
+def _perform_has_expired(
+    context: DecisionContext, step: StepPlan, until: int, read_at: int
+) -> None:
+    """The step has failed without another request: the service might perform it once more.
+
+    It is undone by its key, if there is time for that and its plan undoes it or has another agent
+    for it. Otherwise a person looks at the service.
+    """
+    record = context.decision.step(step.name)
+    acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
+    undone_at = read_at if acts_until is None else max(read_at, acts_until + SKEW)
+    in_time = undo_fits_key(step, record, undone_at)
+    known = f"its service knows its key only until {second(until)}, so no further request fits"
+    other = next_agent(context, step)
+    if in_time and other is not None:
+        error = StepError(KEY_EXPIRED, known)
+        context.decision.record("failed", step.name, None, f"{step.name}: {known}")
+        begin_undo(
+            context,
+            step,
+            after_undo=AfterUndo.NEXT_AGENT,
+            error=error,
+            then=f"after its undo at {agent_now(step, record)}, the step begins at {other}",
+        )
+        return
+    too_late = step.compensation is not None and not in_time
+    if not too_late and undoes(context, step.on_failure):
+        error = StepError(KEY_EXPIRED, f"{known}, and whether it took effect is unknown")
+    else:
+        error = StepError(
+            KEY_EXPIRED,
+            f"{known}, and whether it took effect is unknown; look there, and resolve the step",
+        )
+    why = f"{step.name}: not sent again: {error.message}"
+    give_up(context, step, StepEvent.REFUSED, error, why, archives=too_late)
 
 
 def _record_reroute(
@@ -194,14 +281,14 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     tried = f"{what}: {_attempt(count, step.attempts_of(operation))} failed: {message}"
     if error.unexpected:
         tried += " (an unexpected error)"
-    patience = _patience_after(context, step, error)
-    if _is_last(context, step, count, patience):
-        _exhausted(context, step, error, tried, patience, effect)
+    window = _retry_window_after(context, step, error)
+    if _is_last(context, step, count, window):
+        _exhausted(context, step, error, tried, window, effect)
         return
     wait = reply.retry_after and min(reply.retry_after, LONGEST_RETRY_AFTER)
     if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
         wait = max(wait or 0, retry_delay(retry, count, context.jitter))
-    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience, effect=effect)
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, window, effect=effect)
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
@@ -336,18 +423,18 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
     )
     if silence:
         tried = f"{tried}: {silence}"
-    patience = _patience_after(context, step, error)
-    if _is_last(context, step, count, patience):
-        _exhausted(context, step, error, tried, patience)
+    window = _retry_window_after(context, step, error)
+    if _is_last(context, step, count, window):
+        _exhausted(context, step, error, tried, window)
         return
     # Not reset for an unread undo: it is excused MAX_UNCOUNTED_TIMEOUTS times in total, then it
     # counts.
     never_read = operation == UNDO and _never_read(record, context.agent(step))
     uncounted_timeouts = record.uncounted_timeouts if never_read else 0
-    if patience.until is not None:  # no number limits the attempts, so that short ones are spread
+    if window.until is not None:  # no number limits the attempts, so that short ones are spread
         wait = retry_delay(step.retry_of(operation), count, context.jitter)
         again = _try_again_after(
-            context, wait, step, StepEvent.OVERDUE, error, patience, uncounted_timeouts
+            context, wait, step, StepEvent.OVERDUE, error, window, uncounted_timeouts
         )
     else:
         context.decision.requeue(
@@ -386,14 +473,14 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Patience:
-    """The fields of a step record that bound how long it is retried."""
+class _RetryWindow:
+    """How long a step is retried, as its record says."""
 
     until: int | None
     unexpected_since: int | None
 
 
-def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) -> _Patience:
+def _retry_window_after(context: DecisionContext, step: StepPlan, error: StepError) -> _RetryWindow:
     """For how long the step is retried after this failure.
 
     A step that is retried for a time is retried until then, counted from its first failure; after
@@ -402,16 +489,16 @@ def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) 
     record = context.decision.step(step.name)
     keep = step.retry_of(record.operation).keep_trying_for
     if not keep:
-        return _Patience(None, None)
+        return _RetryWindow(None, None)
     until = context.now + keep if record.retry_until is None else record.retry_until
     if not error.unexpected:
-        return _Patience(until, record.unexpected_since)
+        return _RetryWindow(until, record.unexpected_since)
     if record.unexpected_since is None or record.retry_until is None:
         until = max(until, context.now + UNEXPECTED_RETRIED_FOR)
-    return _Patience(until, record.unexpected_since or context.now)
+    return _RetryWindow(until, record.unexpected_since or context.now)
 
 
-def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Patience) -> bool:
+def _is_last(context: DecisionContext, step: StepPlan, count: int, window: _RetryWindow) -> bool:
     """Whether no attempt is left. A perform of an ending task is not retried.
 
     A step that is retried for a time gets an attempt that begins after that time, so that a service
@@ -424,7 +511,7 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Pa
         return True
     if count < step.retry_of(operation).max_attempts:
         return False
-    if patience.until is None or (record.started_at or 0) >= patience.until:
+    if window.until is None or (record.started_at or 0) >= window.until:
         return True
     return _agent_after(context, step) is not None
 
@@ -461,7 +548,7 @@ def _exhausted(
     step: StepPlan,
     error: StepError,
     tried: str,
-    patience: _Patience,
+    window: _RetryWindow,
     effect: Effect | None = None,
 ) -> None:
     """Handle the failure of the last attempt.
@@ -478,7 +565,7 @@ def _exhausted(
     waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
     if performs and isinstance(wait, WaitPlan) and waits < wait.times:
         again = _try_again_after(
-            context, wait.delay, step, StepEvent.WAITS_ON, error, patience, effect=effect
+            context, wait.delay, step, StepEvent.WAITS_ON, error, window, effect=effect
         )
         context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
@@ -491,7 +578,7 @@ def _try_again_after(
     step: StepPlan,
     event: StepEvent,
     error: StepError,
-    patience: _Patience,
+    window: _RetryWindow,
     uncounted_timeouts: int = 0,
     *,
     effect: Effect | None = None,
@@ -505,6 +592,9 @@ def _try_again_after(
     at = context.now + wait
     if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
+    last_try = last_try_at(step, record, context.now)
+    if last_try is not None:
+        at = min(at, last_try)
     context.decision.move(
         step.name,
         event,
@@ -515,11 +605,13 @@ def _try_again_after(
         outcome_unknown=record.outcome_unknown if nothing_happened else _unknown_after(record),
         effect=Effect.NONE if nothing_happened else record.effect,
         uncounted_timeouts=uncounted_timeouts,
-        retry_until=patience.until,
-        unexpected_since=patience.unexpected_since,
-        waits=record.waits + int(patience.until is not None and event is StepEvent.WAITS_ON),
+        retry_until=window.until,
+        unexpected_since=window.unexpected_since,
+        waits=record.waits + int(window.until is not None and event is StepEvent.WAITS_ON),
     )
     context.decision.action(InspectAt(at))
+    if at == last_try and at < context.now + wait:
+        return f"no later attempt fits before its service forgets its key; due at {second(at)}"
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
     elsewhere = ""
@@ -531,9 +623,9 @@ def _try_again_after(
             else stays_at(here)
         )
     retried = f"retried at {second(at)}"
-    if patience.until is None or patience.until <= at:
+    if window.until is None or window.until <= at:
         return retried + elsewhere
-    until = patience.until
+    until = window.until
     if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
     return f"{retried}, and until {second(until)} at least{elsewhere}"
@@ -562,7 +654,8 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
     within = time_of(step, operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
     by = started_at + within
-    if operation == PERFORM:  # as in `claim`
+    by = within_key(step, record, by)  # as in `claim`
+    if operation == PERFORM:
         by = min(by, task_ends_at)
     ends_by = ends_at(step, record, by, task_ends_at)
     until = started_at + view.lag + given
@@ -676,7 +769,7 @@ def _requeue_uncounted(
     if error is not None:
         seen_before = record.error is not None and record.error.type == OVERDUE
         error = replace(error, unexpected=seen_before)
-        since = _patience_after(context, step, error).unexpected_since
+        since = _retry_window_after(context, step, error).unexpected_since
     context.decision.requeue(
         step.name,
         StepEvent.UNREAD,
@@ -753,9 +846,9 @@ def _never_read(record: StepRecord, view: AgentView) -> bool:
 
 
 def _was_read(record: StepRecord, view: AgentView) -> bool:
-    """Whether requests sent more than UNCERTAINTY later are being read: this one was read too."""
+    """Whether requests sent later by MARK_UNCERTAINTY are being read: this one was read too."""
     reads, started_at = view.reads, record.started_at
-    return reads is not None and started_at is not None and started_at < reads - UNCERTAINTY
+    return reads is not None and started_at is not None and started_at < reads - MARK_UNCERTAINTY
 
 
 def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:

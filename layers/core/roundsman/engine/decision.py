@@ -726,13 +726,14 @@ class DecisionContext:
     def is_agent_held(self, agent: str) -> bool:
         """Whether the agent itself is on hold now, whatever the holds on orders."""
         view = self.view(agent)
-        return view is not None and view.held_until is not None and view.held_until > self.now
+        hold = None if view is None else view.agent_hold
+        return hold is not None and hold.until > self.now
 
     def is_held(self, agent: str, operation: Operation = PERFORM) -> bool:
         """Whether a request for the operation is held back from the agent now."""
         view = self.view(agent)
-        until = None if view is None else view.held(operation)[0]
-        return until is not None and until > self.now
+        hold = None if view is None else view.hold_on(operation)
+        return hold is not None and hold.until > self.now
 
     def is_unblocked(self, step: StepPlan) -> bool:
         """Whether every step that this one comes after is Processed or Skipped."""

@@ -404,7 +404,7 @@ def _restart_time_limit(context: DecisionContext) -> None:
         task,
         start_at=context.now,
         complete_by=context.now + allowed,
-        held_until=context.now if held else None,  # parked steps are credited from now on
+        credited_until=context.now if held else None,  # parked steps are credited from now on
     )
 
 

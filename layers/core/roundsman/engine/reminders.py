@@ -47,9 +47,9 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
     """Send each reminder that is due, or postpone it if its agent is on hold."""
     for step, wait in due_reminders(context):
         view = context.view(agent_now(step, context.decision.step(step.name)))
-        held_until = view.held_until if view is not None else None
-        if held_until is not None and held_until > context.now:
-            _postpone(context, step, wait, min(held_until, context.now + RECHECK_INTERVAL))
+        hold = None if view is None else view.agent_hold
+        if hold is not None and hold.until > context.now:
+            _postpone(context, step, wait, min(hold.until, context.now + RECHECK_INTERVAL))
         else:
             _send(context, step, wait, claimant)
 

@@ -1,8 +1,8 @@
 """Time that a task gets back: its complete-by moves by the time in which nobody could attempt it.
 
 That is the time for which its steps were parked, and the time for which its messages waited because
-a function was behind or down. `Task.held_until` is the end of what was given back, so that no time
-is given back twice, whatever was the cause. A task that is ending gets no more time.
+a function was behind or down. `Task.credited_until` is the end of what was given back, so that no
+time is given back twice, whatever was the cause. A task that is ending gets no more time.
 """
 
 from dataclasses import replace
@@ -15,10 +15,10 @@ def credit(decision: DecisionBuilder, since: int, until: int) -> None:
     if decision.ending is not None:
         return
     task = decision.task
-    start = since if task.held_until is None else max(since, task.held_until)
+    start = since if task.credited_until is None else max(since, task.credited_until)
     if until > start:
         by = task.complete_by + until - start
-        decision.task = replace(task, complete_by=by, held_until=until)
+        decision.task = replace(task, complete_by=by, credited_until=until)
 
 
 def credit_holds(decision: DecisionBuilder) -> None:

@@ -2,8 +2,8 @@
 
 One of these is the evidence:
 
-- A reply was read that was sent after the attempt's end, by more than UNCERTAINTY, and since then
-  every reply that was hidden at that time has come again: HIDDEN_FOR is over.
+- A reply was read that was sent after the attempt's end, by more than REPLY_ORDER_UNCERTAINTY, and
+  since then every reply that was hidden at that time has come again: HIDDEN_FOR is over.
 - The reply queue was seen empty after the attempt's end: once while the scheduler keeps up, and for
   CONFIRMED_FOR while it may be behind. SQS may wrongly report zero; that costs one attempt.
 - Nothing is known of the queue: no mark in date exists, and its depth cannot be read, as in a stack
@@ -18,7 +18,7 @@ empty. The replies of an agent of which one instance is dead go on, and so do th
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
+from roundsman.model.scheduler_queues import HIDDEN_FOR, REPLY_ORDER_UNCERTAINTY, QueueView
 from roundsman.model.situations import UnderWay
 from roundsman.model.task import StepRecord, Task
 
@@ -89,13 +89,13 @@ def is_read_past(known: QueueView, end: int) -> bool:
 
     Every reply to the attempt was read before. It was handled too, or it is hidden and comes again.
     """
-    return known.mark is not None and known.mark.sent_at >= end + UNCERTAINTY
+    return known.mark is not None and known.mark.sent_at >= end + REPLY_ORDER_UNCERTAINTY
 
 
 def counts(attempt: UnderWay, known: QueueView, end: int, now: int) -> bool:
     """Whether the timeout of an attempt that ended at `end` counts, by what is known at `now`."""
     lag, past_at = known.lag(now), attempt.read_past_at
-    if past_at is not None and now - past_at >= HIDDEN_FOR + UNCERTAINTY + lag:
+    if past_at is not None and now - past_at >= HIDDEN_FOR + REPLY_ORDER_UNCERTAINTY + lag:
         return True
     if known.looked_at is None:
         return not known.is_behind(now)

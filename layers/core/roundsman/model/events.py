@@ -302,6 +302,16 @@ Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 
 
 @dataclass(frozen=True, slots=True)
+class HoldView:
+    """What a decision knows of the holds that are in force together on one thing."""
+
+    until: int
+    """When the last of them ends, in epoch ms."""
+    why: str = ""
+    """The reasons for them, in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentView:
     """The state of one request queue of an agent, from its read mark and the agent's holds.
 
@@ -318,32 +328,24 @@ class AgentView:
     """The lock of the request that the mark names; None if it is not known."""
     unread: bool = False
     """No read mark exists: as far as is known, nothing was ever read from the queue."""
-    held_until: int | None = None
-    """Until when the agent is on hold, by an operator or because its circuit breaker is open; None
-    if it is not on hold."""
-    held_why: str = ""
-    """The reason for the hold, in words."""
-    performs_held_until: int | None = None
-    """Until when no step of the order is performed, because its workflow or everything is on hold;
-    None if neither is."""
-    performs_held_why: str = ""
-    """The reason for that hold, in words."""
-    undos_held_until: int | None = None
-    """Until when no step of the order is undone, for the same reason; None if undos go on."""
-    undos_held_why: str = ""
-    """The reason for that hold, in words."""
+    agent_hold: HoldView | None = None
+    """The hold on the agent, by an operator or because its circuit breaker is open."""
+    performs_hold: HoldView | None = None
+    """The hold because of which no step of the order is performed: on its workflow or on
+    everything."""
+    undos_hold: HoldView | None = None
+    """The hold because of which no step of the order is undone; None if undos go on."""
 
-    def held(self, operation: Operation) -> tuple[int | None, str]:
-        """Until when no request for the operation is sent to the agent, and why, in words.
+    def hold_on(self, operation: Operation) -> HoldView | None:
+        """The hold because of which no request for the operation is sent to the agent.
 
-        None if no hold is known.
+        It is that on the order and that on the agent together; None if no hold is known.
         """
-        until, why = self.performs_held_until, self.performs_held_why
-        if operation == UNDO:
-            until, why = self.undos_held_until, self.undos_held_why
-        if until is None or self.held_until is None:
-            return (self.held_until, self.held_why) if until is None else (until, why)
-        return max(until, self.held_until), f"{why}; {self.held_why}"
+        of_order = self.undos_hold if operation == UNDO else self.performs_hold
+        if of_order is None or self.agent_hold is None:
+            return of_order or self.agent_hold
+        until = max(of_order.until, self.agent_hold.until)
+        return HoldView(until, f"{of_order.why}; {self.agent_hold.why}")
 
 
 Agents: TypeAlias = Mapping[str, AgentView]

@@ -9,7 +9,7 @@ on, so that a release can go in steps.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from roundsman.model.events import Agents, AgentView
+from roundsman.model.events import Agents, AgentView, HoldView
 from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import sha256
 from roundsman.model.priority import Priority
@@ -137,7 +137,7 @@ def with_holds(
 ) -> dict[str, AgentView]:
     """Return the views by queue, with the holds on agents in force at `now` (epoch ms) added.
 
-    `held_until` is the end of the agent's longest hold. A hold applies to both queues of its
+    The `agent_hold` ends with the agent's longest hold. A hold applies to both queues of its
     agent; a queue that was never read, and so has no view, gets one.
     """
     found = dict(views)
@@ -145,11 +145,11 @@ def with_holds(
     for hold in on_agents(in_force(holds, now)):
         by_agent.setdefault(hold.agent, []).append(hold)
     for agent, its_holds in by_agent.items():
-        until, why = _longest(its_holds)
+        together = _together(its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
             known = found.get(queue, UNREAD)
-            found[queue] = replace(known, held_until=until, held_why=why)
+            found[queue] = replace(known, agent_hold=together)
     return found
 
 
@@ -159,28 +159,24 @@ def agents_of(
     """Return the views for a decision on one task at `now` (epoch ms).
 
     `named` are the agents of its plan: each of their queues gets a view. `holds` are holds on
-    orders. With one in force on the task's order, each view gets `performs_held_until`, and
-    `undos_held_until` if the hold holds undos too.
+    orders. With one in force on the task's order, each view gets `performs_hold`, and
+    `undos_hold` if the hold holds undos too.
     """
     views = with_unread(views, named, task.priority)
     found = [one for one in in_force(holds, now) if one.holds_order(task.workflow, task.task_id)]
     if not found:
         return views
-    performs_until, performs_why = _longest(found)
-    undos_until, undos_why = _longest([hold for hold in found if hold.undos])
+    performs = _together(found)
+    undos = _together([hold for hold in found if hold.undos])
     return {
-        queue: replace(
-            view,
-            performs_held_until=performs_until,
-            performs_held_why=performs_why,
-            undos_held_until=undos_until,
-            undos_held_why=undos_why,
-        )
+        queue: replace(view, performs_hold=performs, undos_hold=undos)
         for queue, view in views.items()
     }
 
 
-def _longest(holds: Sequence[Hold]) -> tuple[int | None, str]:
-    """Return until when holds last together, and why, in words; None without a hold."""
-    until = max((hold.until for hold in holds), default=None)
-    return until, "; ".join(describe_hold(hold) for hold in holds)
+def _together(holds: Sequence[Hold]) -> HoldView | None:
+    """Return until when holds last together, and why; None without a hold."""
+    if not holds:
+        return None
+    why = "; ".join(describe_hold(hold) for hold in holds)
+    return HoldView(max(hold.until for hold in holds), why)

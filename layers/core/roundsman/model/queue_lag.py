@@ -20,19 +20,19 @@ as "may have been read":
 
 - The mark is old. For PROMPT_MARK_INTERVAL at most after its mark, an instance may read requests
   without storing a new one. Such a request was sent before it was read. So only a request sent
-  after R + PROMPT_UNCERTAINTY was never read. (Reads without a mark by another instance follow an
-  earlier mark of that instance, so they end earlier.)
+  after R + PROMPT_MARK_UNCERTAINTY was never read. (Reads without a mark by another instance follow
+  an earlier mark of that instance, so they end earlier.)
 - The mark is young. The queue is being read now, and its reader is at about S. The requests that it
   has read since then without a mark were sent soon after S. So only a request sent after S + the
   uncertainty was never read. In a backlog, this rule prevents orders from failing because they
-  waited. It can be wrong if a backlog shrinks by more than UNCERTAINTY within MARK_INTERVAL; the
-  next attempt then counts.
+  waited. It can be wrong if a backlog shrinks by more than MARK_UNCERTAINTY within MARK_INTERVAL;
+  the next attempt then counts.
 - There is no mark. Nothing is known.
 
 The uncertainty is the interval that follows the mark, plus MARK_INTERVAL for clock differences and
-slow writes. It is UNCERTAINTY if the request of a young mark waited for longer than PROMPT, because
-the next mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY. A mark is young for
-as long as its uncertainty.
+slow writes. It is MARK_UNCERTAINTY if the request of a young mark waited for longer than PROMPT,
+because the next mark then follows after MARK_INTERVAL; else it is PROMPT_MARK_UNCERTAINTY. A mark
+is young for as long as its uncertainty.
 """
 
 from collections.abc import Iterable
@@ -48,8 +48,8 @@ PROMPT = SECOND
 milliseconds, so a request that waited for longer was behind others, or failed before."""
 MARK_INTERVAL = 5 * SECOND
 PROMPT_MARK_INTERVAL = 10 * SECOND
-UNCERTAINTY = MARK_INTERVAL + MARK_INTERVAL
-PROMPT_UNCERTAINTY = PROMPT_MARK_INTERVAL + MARK_INTERVAL
+MARK_UNCERTAINTY = MARK_INTERVAL + MARK_INTERVAL
+PROMPT_MARK_UNCERTAINTY = PROMPT_MARK_INTERVAL + MARK_INTERVAL
 LAG_VALID_FOR = MINUTE
 LAG_VALID_AT_MOST = 30 * MINUTE
 """Twice the longest call that a Lambda function can make (15 minutes)."""
@@ -107,9 +107,9 @@ def _is_urgent(queue: str) -> bool:
 def view_of_mark(mark: ReadMark, now: int) -> AgentView:
     """Return the view of a queue that follows from its mark at `now` (epoch ms)."""
     age, lag = now - mark.read_at, max(0, mark.read_at - mark.sent_at)
-    uncertainty = PROMPT_UNCERTAINTY if lag <= PROMPT else UNCERTAINTY
+    uncertainty = PROMPT_MARK_UNCERTAINTY if lag <= PROMPT else MARK_UNCERTAINTY
     young = age <= uncertainty
-    read_up_to = mark.sent_at + uncertainty if young else mark.read_at + PROMPT_UNCERTAINTY
+    read_up_to = mark.sent_at + uncertainty if young else mark.read_at + PROMPT_MARK_UNCERTAINTY
     if age > mark.lag_valid_for:
         return AgentView(read_up_to=read_up_to, read_lock=mark.lock)
     return AgentView(lag=lag, reads=mark.sent_at, read_up_to=read_up_to, read_lock=mark.lock)

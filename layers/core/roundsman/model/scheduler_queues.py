@@ -39,7 +39,7 @@ HIDDEN_FOR = 2 * MINUTE
 """The longest time in ms for which a message of the scheduler that was read and not handled is
 hidden: twice the visibility timeout of its queue, which a throttled scheduler may use."""
 
-UNCERTAINTY = MINUTE // 2
+REPLY_ORDER_UNCERTAINTY = MINUTE // 2
 """How much later than another reply, in ms, a reply must have been sent to be surely read after it:
 the order of a standard queue is best effort, and clocks differ."""
 

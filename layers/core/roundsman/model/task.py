@@ -514,7 +514,7 @@ class Task:
     Their inputs are not here: the store has them in rows beside the record."""
     signals: tuple[UnreadSignal, ...] = ()
     """The signals that have ended no step yet, in the order in which they came."""
-    held_until: int | None = None
+    credited_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""
     corrections: tuple[Correction, ...] = ()

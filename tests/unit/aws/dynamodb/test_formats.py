@@ -151,7 +151,7 @@ TASK = Task(
     correlation_id="web-7",
     command_ids=("c-1", "c-2"),
     fan_outs={"pick": 4, "pack": 0},
-    held_until=NOW + 60,
+    credited_until=NOW + 60,
     corrections=((Change(("lines", 0, "sku"), "x"), Change(("note",), removed=True)),),
     used_rounds={"gone": 2},
     order_expires=True,

@@ -377,7 +377,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("Added", "added", ADDED, {}, since=ADDED_SCHEMA),
     Field("Signals", "signals", SIGNALS, (), since=SIGNALS_SCHEMA),
-    Field("HeldUntil", "held_until", NUMBER, None),
+    Field("HeldUntil", "credited_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, (), since=2),
     Field("UsedRounds", "used_rounds", NUMBERS, {}, since=3),
     Field("OrderExpires", "order_expires", FLAG, default=False, since=5),
