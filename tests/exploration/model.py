@@ -128,9 +128,9 @@ class TaskModel:
         self.course = Course(self)
         steps = {**configuration.plan.steps, **configuration.plan.kinds}
         self._lifetimes = {
-            name: step.compensation.key_lifetime
+            name: step.key_lifetime
             for name, step in steps.items()
-            if step.compensation is not None and step.compensation.key_lifetime is not None
+            if step.compensation is not None and step.key_lifetime is not None
         }
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
         answers = {

@@ -100,11 +100,7 @@ def test_a_dry_run_counts_what_cannot_be_taken_back_by_its_reason(
         return replace(
             plan,
             steps={
-                name: replace(
-                    step,
-                    compensation=step.compensation
-                    and replace(step.compensation, key_lifetime=lifetime),
-                )
+                name: replace(step, key_lifetime=lifetime if step.compensation else None)
                 for name, step in plan.steps.items()
             },
         )

@@ -10,7 +10,7 @@ from typing import TypeVar
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
 from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
-from roundsman.engine.compensation import begin_undo
+from roundsman.engine.compensation import begin_undo, undo_is_in_time
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
 from roundsman.engine.on_failure import give_up, undoes
@@ -23,7 +23,6 @@ from roundsman.engine.request_deadlines import (
     last_try_at,
     patience_behind,
     time_of,
-    undo_fits_key,
     within_key,
 )
 from roundsman.engine.routing import (
@@ -37,7 +36,7 @@ from roundsman.engine.routing import (
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import DAY, MINUTE, SKEW, format_duration, second
+from roundsman.model.instants import DAY, MINUTE, format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
@@ -158,20 +157,23 @@ def _key_has_expired(context: DecisionContext, step: StepPlan, agent: str) -> bo
         return False
     performs = record.operation == PERFORM
     asks_probe = performs and step.probe_outlives_key
-    read_at = context.now + (0 if asks_probe else lag(context, agent))
+    behind = 0 if asks_probe else lag(context, agent)  # nothing is too late for the probe
     until = key_until(step, record)
-    if until is None or fits_key(step, record, read_at) or asks_probe:
+    if until is None or fits_key(step, record, context.now + behind):
         return False
-    if not performs:
-        _undo_has_expired(context, step, until)
-    elif record.effect is Effect.NONE:
+    if performs and record.effect is Effect.NONE:
         context.decision.new_round(step.name)
         context.decision.note(
             f"{step.name}: had no effect under its key; it begins under a new one"
         )
         return False
+    if asks_probe:
+        context.decision.note(f"{step.name}: its service may have forgotten its key: only probed")
+        return False
+    if performs:
+        _perform_has_expired(context, step, until, behind)
     else:
-        _perform_has_expired(context, step, until, read_at)
+        _undo_has_expired(context, step, until)
     return True
 
 
@@ -187,18 +189,14 @@ def _undo_has_expired(context: DecisionContext, step: StepPlan, until: int) -> N
     give_up(context, step, StepEvent.REFUSED, error, why)
 
 
-def _perform_has_expired(
-    context: DecisionContext, step: StepPlan, until: int, read_at: int
-) -> None:
+def _perform_has_expired(context: DecisionContext, step: StepPlan, until: int, behind: int) -> None:
     """The step has failed without another request: the service might perform it once more.
 
     It is undone by its key, if there is time for that and its plan undoes it or has another agent
     for it. Otherwise a person looks at the service.
     """
     record = context.decision.step(step.name)
-    acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
-    undone_at = read_at if acts_until is None else max(read_at, acts_until + SKEW)
-    in_time = undo_fits_key(step, record, undone_at)
+    in_time = undo_is_in_time(context, step, behind)
     known = f"its service knows its key only until {second(until)}, so no further request fits"
     other = next_agent(context, step)
     if in_time and other is not None:

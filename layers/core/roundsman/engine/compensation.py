@@ -171,6 +171,18 @@ def begin_undo(
     context.decision.record("undo", step.name, None, reason)
 
 
+def undo_is_in_time(context: DecisionContext, step: StepPlan, lag: int = 0) -> bool:
+    """Whether the step can be undone by its key if its undo begins now.
+
+    `lag` (ms) is that of the queue of its agent.
+    """
+    record, at = context.decision.step(step.name), context.now
+    acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
+    if acts_until is not None:
+        at = max(at, acts_until + SKEW)
+    return undo_fits_key(step, record, at + lag)
+
+
 def expired_key(plan: Plan, steps: Mapping[str, StepRecord], at: int) -> str | None:
     """Why no order is undone unseen whose steps are these, in words; None if it may be.
 
