@@ -42,8 +42,9 @@ SENT_NOWHERE = "UnknownAgent"
 CANNOT_WAIT = "CannotWait"
 """The error of an undo whose agent wants to wait for a callback, or to be polled."""
 
-LAG = MINUTE
-"""How far behind the queue of an agent may be, in ms, when a request is judged to come too late."""
+LAG = 30 * MINUTE
+"""How far behind the queue of an agent may be, in ms, when a request is judged to come too late: a
+request that would be read too late is not sent."""
 
 HARDLY_ANY = 1_000
 """A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
@@ -282,8 +283,8 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
         strategy = expanded.steps[ending.step].on_failure
         record = before.step(ending.step)
         undoes = record.operation == UNDO or _ended_unsent(after, ending)
-        if not undoes and _ended_by_key(ending):
-            undoes = _is_too_late_to_undo(expanded.steps[ending.step], record, now)
+        if _ended_by_key(ending) and not ending.undo:
+            undoes |= _is_too_late_to_undo(expanded.steps[ending.step], record, now)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
     # A write may store several decisions, and the failure may be decided before the point is done.
@@ -301,7 +302,7 @@ def _ended_unsent(task: Task, ending: Termination) -> bool:
     The undo may have begun with the same write. That it is right is judged by `KEY_LASTS`.
     """
     undone = ending.step is not None and task.step(ending.step).operation == UNDO
-    return undone and _ended_by_key(ending)
+    return undone and not ending.undo and _ended_by_key(ending)
 
 
 def _ended_by_key(ending: Termination) -> bool:
@@ -344,10 +345,11 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
 def _as_taken(reply: Reply, record: StepRecord) -> Reply:
     """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
 
-    Which steps these are is checked elsewhere; `record` says why.
+    Which steps these are is checked elsewhere; `record` says why, unless no other attempt fits
+    under the step's key.
     """
     error = record.error
-    if reply.then and error is not None and error.type == WRONG_THEN:
+    if reply.then and error is not None and error.type in (WRONG_THEN, KEY_EXPIRED):
         return replace(reply, outcome=Outcome.TRANSIENT, error=error)
     return reply
 

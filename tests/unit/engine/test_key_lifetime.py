@@ -434,7 +434,7 @@ def test_a_lifetime_without_a_compensation_is_stored() -> None:
     assert "keyLifetime" not in plan(step("a")).text
     with pytest.raises(DefinitionError, match="before one attempt to perform the step"):
         step("a", key_lifetime=timedelta(seconds=35))
-    assert plan(step("a", key_lifetime=timedelta(seconds=36)))
+    assert plan(step("a", key_lifetime=timedelta(seconds=36))).steps
 
 
 def test_a_probe_that_outlives_no_key_is_refused() -> None:
