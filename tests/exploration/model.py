@@ -406,6 +406,8 @@ class TaskModel:
 
     def _lands_in_time(self, step: str) -> bool:
         """Whether no call lands after its request's end. Where it is fenced, one may hang."""
+        if step_of(step) in self._lifetimes:
+            return True  # a service that forgets keys cannot fence a call that hangs for longer
         return self.records.is_bounded(step) and step_of(step) not in self._fenced
 
     # --- Agents and their services -----------------------------------------------------------
@@ -457,7 +459,9 @@ class TaskModel:
         end = ENDINGS[ending]
         standing, spent, closed = rest.standing, rest.spent, rest.closed
         if end.acts and request.operation == PERFORM:
-            standing |= {(request.step, request.key)}
+            forgotten = request.key in _forgotten(rest)
+            # It is performed once more, and nobody knows of it.
+            standing |= {(request.step, f"{request.key} again" if forgotten else request.key)}
         elif end.acts and (perform_key := _perform_key(request)) not in _forgotten(rest):
             standing -= {(request.step, perform_key)}
             spent |= {perform_key}

@@ -102,6 +102,7 @@ JUDGED = {
 NOT_KEPT = {
     StepRecord: {
         *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
+        "key_since",
     },
     AtAgent: {"read_past_at"},
     AwaitsCallback: {"read_past_at"},

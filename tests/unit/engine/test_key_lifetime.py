@@ -186,6 +186,16 @@ def test_a_key_that_lasts_for_ever_bounds_nothing() -> None:
     assert world.record("a").key_until is None
 
 
+def test_a_reminder_is_not_sent_if_the_task_ends_with_the_same_decision() -> None:
+    asks = step("asks")
+    world = World(plan(asks, charge(), complete_within=A_DAY, on_failure=Archive()))
+    world.start()
+    world.waits_for_callback("asks", 9 * 3_600, remind_every=60)
+    world.fails("a", retry_after=1_000)
+    assert requests_in(world.wait_until(UNTIL).start()) == []
+    assert world.task_state() is TaskState.ARCHIVED
+
+
 # --- rounds --------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ from roundsman.model.events import (
     HistoryRow,
     Inspect,
     Replied,
+    SendRequest,
     Signalled,
     Start,
 )
@@ -378,7 +379,12 @@ class DecisionBuilder:
         )
 
     def end_wait(self, name: str) -> None:
-        """Fail the step, because its task ended before its callback came."""
+        """Fail the step, because its task ended before its callback came.
+
+        A reminder that this decision was to send is not sent: nobody waits for the answer any more.
+        """
+        if SendRequest(name) in self._actions:
+            self._actions.remove(SendRequest(name))
         error = StepError(WAIT_ENDED, "the task ended before the callback came")
         self.fail(name, StepEvent.WAIT_ENDED, error)
         self.steps[name] = replace(self.steps[name], wait_ended_at=self.now)

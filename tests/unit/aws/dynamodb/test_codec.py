@@ -123,6 +123,7 @@ LASTING = st.builds(
     round=st.integers(1, 9),
     acts_until=maybe_at(),
     outcome_unknown=st.booleans(),
+    key_since=maybe_at(),
     key_until=maybe_at(),
 )
 STEPS = st.builds(
@@ -431,6 +432,7 @@ def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
         (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
         (replace(task, steps={"a": step_record(key_until=NOW)}), 7),
+        (replace(task, steps={"a": step_record(key_since=NOW)}), 8),
         (replace(task, added={"leg[a]": AddedStep("a")}, steps=waits), ADDED_SCHEMA),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}
