@@ -160,10 +160,7 @@ types: $(INSTALLED) ## Check the types, strictly
 template: $(INSTALLED) ## Check the templates of the examples
 	$(SAM) validate --lint --template template.yaml
 	$(SAM) validate --lint --template $(EXAMPLE)/template.yaml
-	@# E3724: cfn-lint does not know AutoPublishAliasAllProperties of SAM. W3011: what is retained when
-	@# it is replaced need not be when the stack is deleted. W1033: an empty list of security groups is
-	@# never split, because a condition leaves the network out then.
-	AWS_DEFAULT_REGION=us-east-1 $(BIN)/cfn-lint --ignore-checks E3724 W1033 W3011 -- stacks/*.yaml
+	AWS_DEFAULT_REGION=us-east-1 $(BIN)/cfn-lint -- stacks/*.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(BIN)/cfn-lint -- examples/team_console/template.yaml
 	cd $(EXAMPLE) && $(CURDIR)/$(BIN)/roundsman check
 

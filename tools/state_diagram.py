@@ -22,6 +22,8 @@ BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
 BY_PEOPLE = frozenset(
     {
         StepEvent.EXTENDED,
+        StepEvent.DUE_EARLIER,
+        StepEvent.REMOVED,
         StepEvent.RESUBMITTED,
         StepEvent.BEGUN_ANEW,
         StepEvent.RESOLVED_DONE,

@@ -193,11 +193,13 @@ class TestChecks:
             ("later", None, "warning"),
             pytest.param(None, "later", "warning", marks=pytest.mark.exhaustive),
             ("true", "later", "ok"),
+            ("later", "true", "fault"),
+            pytest.param("false", "true", "warning", marks=pytest.mark.exhaustive),
             pytest.param(None, "true", "ok", marks=pytest.mark.exhaustive),
             pytest.param("false", "later", "ok", marks=pytest.mark.exhaustive),
         ],
     )
-    def test_tables_that_should_be_protected_by_now_are_a_warning(
+    def test_tables_that_are_not_protected_are_a_warning_and_protection_never_goes_by_a_default(
         self, account: Account, given: str | None, kept: str | None, status: str
     ) -> None:
         kept_values = {} if kept is None else {"DeletionProtection": kept}
@@ -206,8 +208,8 @@ class TestChecks:
         options = () if given is None else ("--param", f"DeletionProtection={given}")
         found = checked(*options)[1]["stack"]
         assert found["status"] == status
-        if status == "warning":
-            assert found["do"] == "Set DeletionProtection to true, now that the stack exists."
+        if status != "ok":
+            assert str(found["do"]).startswith("Set DeletionProtection to true")
 
     @pytest.mark.parametrize(
         ("given", "status"), [("true", "warning"), ("later", "ok"), ("false", "ok"), (None, "ok")]
@@ -362,7 +364,7 @@ class TestChecks:
 
 CONFIG = """
 [default.deploy.parameters]
-stack_name = "a-name-that-is-longer-than-32-characters"
+stack_name = "a-name-that-is-longer-than-26-characters"
 capabilities = "CAPABILITY_IAM"
 [prod.global.parameters]
 stack_name = "shop"
@@ -390,7 +392,7 @@ def project(tmp_path: Path, account: Account, monkeypatch: pytest.MonkeyPatch) -
 def test_a_name_that_a_nested_stack_refuses_is_a_fault(project: Path) -> None:
     code, found = checked()
     assert (code, found["name"]["status"]) == (1, "fault")
-    assert "must be a stack name of at most 32 characters" in str(found["name"]["details"])
+    assert "must be a stack name of at most 26 characters" in str(found["name"]["details"])
 
 
 @pytest.mark.exhaustive

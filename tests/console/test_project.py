@@ -115,8 +115,8 @@ def test_the_files_are_listed_for_scripts(folder: Path) -> None:
     [
         (("1shop",), "'1shop' cannot be the name of an application: it must be letters"),
         (
-            ("x" * 28,),
-            "it has 28 characters, and the limit is 27, so that its stack for production",
+            ("x" * 22,),
+            "it has 22 characters, and the limit is 21, so that its stack for production",
         ),
         (("shop", "--agent", "Stock"), "'Stock' cannot be the name of an agent"),
         (("shop", "--agent", "engine"), "An agent cannot be named engine"),

@@ -29,7 +29,7 @@ from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
-from roundsman.engine.request_deadlines import ends_at, request_ends_at
+from roundsman.engine.request_deadlines import ends_at, fits_key, request_ends_at
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
@@ -166,7 +166,7 @@ def a_step_needs_no_predecessors(patch: Patch) -> None:
 
 def a_new_round_has_the_old_keys(patch: Patch) -> None:
     def begin_anew(decision: DecisionBuilder, name: str) -> None:
-        decision.steps.pop(name, None)
+        decision._steps.pop(name, None)
 
     patch.setattr(DecisionBuilder, "begin_anew", begin_anew)
 
@@ -216,8 +216,7 @@ def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
     ) -> None:
         real(decision, name, event, error, effect)
         if event is StepEvent.REFUSED:
-            known = replace(decision.step(name), outcome_unknown=False, effect=Effect.NONE)
-            decision.steps[name] = known
+            decision.change(name, outcome_unknown=False, effect=Effect.NONE)
 
     patch.setattr(DecisionBuilder, "fail", fail)
 
@@ -226,8 +225,7 @@ def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
     real = operator._perform_under_fresh_key
 
     def perform(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
-        record = context.decision.step(step.name)
-        context.decision.steps[step.name] = replace(record, effect=Effect.NONE)
+        context.decision.change(step.name, effect=Effect.NONE)
         real(context, step, event)
 
     patch.setattr(operator, "_perform_under_fresh_key", perform)
@@ -245,7 +243,7 @@ def a_person_is_believed_about_a_call_that_hangs(patch: Patch) -> None:
         real(context, event)
         record = context.decision.step(event.step)
         if record.process_state is ProcessState.PENDING:
-            context.decision.steps[event.step] = replace(record, effect=Effect.NONE)
+            context.decision.change(event.step, effect=Effect.NONE)
 
     patch.setattr(operator, "_resolve", resolve)
 
@@ -309,10 +307,8 @@ def keys_are_never_forgotten(patch: Patch) -> None:
 
 
 def performs_go_on_when_their_keys_are_forgotten(patch: Patch) -> None:
-    real = attempts.fits_key
-
     def fits(step: StepPlan, record: StepRecord, at: int) -> bool:
-        return record.operation == PERFORM or real(step, record, at)
+        return record.operation == PERFORM or fits_key(step, record, at)
 
     patch.setattr(attempts, "fits_key", fits)
     patch.setattr(attempts, "within_key", lambda _, __, until: until)
@@ -325,8 +321,7 @@ def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
     def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         record = context.decision.step(step.name)
         if record.operation == PERFORM:
-            fresh = replace(record, key_until=None, key_since=context.now)
-            context.decision.steps[step.name] = fresh
+            context.decision.change(step.name, key_until=None, key_since=context.now)
         real(context, step, claimant)
 
     patch.setattr(ready_steps, "claim", claim)

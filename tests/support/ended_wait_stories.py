@@ -69,6 +69,13 @@ def answered_late(world: World) -> World:
     return world
 
 
+def answered() -> World:
+    """The answer comes while the step waits for it."""
+    world = waiting()
+    answer(world)
+    return world
+
+
 def stopped() -> World:
     """A person stops the task while `a` waits, and nothing else is under way."""
     world = waiting()
@@ -96,6 +103,7 @@ def out_of_time() -> World:
 
 ENDED_WAIT_STORIES = (
     out_of_time,
+    answered,
     stopped,
     undone_without_compensation,
     lambda: waiting(UNFENCED),

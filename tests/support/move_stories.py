@@ -1,6 +1,7 @@
 """Stories of an open task that goes on under another plan."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
@@ -15,7 +16,7 @@ def parked() -> World:
     world = World(plan(A, LATER))
     world.hold("slow", 600)
     world.start()
-    world.succeeds("a")
+    world.wait(20).succeeds("a")
     return world
 
 
@@ -24,6 +25,14 @@ def ready() -> World:
     world = parked()
     world.release("slow")
     world.wait(60).inspect()
+    return world
+
+
+def sent_late() -> World:
+    """A task whose first step was overdue 20 s before the end of its time."""
+    world = World(plan(A, LATER))
+    world.wait(3_550).start()
+    world.overdue("a")
     return world
 
 
@@ -45,9 +54,17 @@ def moved(world: World, *, without: bool) -> World:
     return world
 
 
+def has_less_time(world: World, seconds: int) -> World:
+    """The task under a plan that gives it so much less than an hour."""
+    world.move(plan(A, LATER, complete_within=timedelta(hours=1, seconds=-seconds)))
+    return world
+
+
 MOVE_STORIES: list[Callable[[], World]] = [
     lambda: moved(parked(), without=True),
     lambda: moved(parked(), without=False),
+    lambda: has_less_time(parked(), 3_570),
+    lambda: has_less_time(sent_late(), 15),
     lambda: moved(ready(), without=True),
     lambda: moved(under_way(), without=True),
     lambda: moved(scheduled(), without=True),

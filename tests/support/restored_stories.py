@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.definition.workflow import Retry
+from roundsman.definition.workflow import Retry, Signal
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
+from tests.support.fan_out_stories import lines, pick
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.undo_stories import FENCED, undoing
 
@@ -85,6 +86,20 @@ def undo_waits_for_what_may_have_been_performed() -> World:
     return world
 
 
+def fans_out_after_a_restore() -> World:
+    """Nobody knows whether the items were performed since, and they are begun again."""
+    world = World(plan(pick(compensation=FENCED)), order=lines(2))
+    restored(world)
+    world.start()
+    return world
+
+
+def waits_for_a_signal() -> World:
+    world = World(plan(Signal("paid", within=timedelta(minutes=10))))
+    world.start()
+    return world
+
+
 RESTORED_STORIES: list[Callable[[], World]] = [
     lambda: restored(one_of_two_done()),
     lambda: restored(fails_beside_another()),
@@ -94,4 +109,6 @@ RESTORED_STORIES: list[Callable[[], World]] = [
     lambda: restored(ready_again()),
     lambda: restored(undo_under_way()),
     undo_waits_for_what_may_have_been_performed,
+    fans_out_after_a_restore,
+    lambda: restored(waits_for_a_signal()),
 ]

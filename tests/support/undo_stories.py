@@ -289,8 +289,20 @@ UNDOS: list[Callable[[], World]] = [
 ]
 
 
+def under_a_plan_with_another_step_before(world: World) -> None:
+    check = step("check")
+    world.resubmit(under=plan(check, step("a", check, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+
+
 RESUBMISSIONS: list[Callable[[], World]] = [
     then(archived, World.resubmit),
+    then(
+        partial(archived, compensation=FENCED),
+        under_a_plan_with_another_step_before,
+    ),
+    then(archived, lambda w: w.wait(HOUR).resolve("a", did=False, fresh_key=True)),
     then(two, one_of_two_waits, World.resubmit),
     then(late_and_archived, World.resubmit),
     then(undo_failed, World.resubmit),

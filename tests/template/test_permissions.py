@@ -160,17 +160,21 @@ READS = re.compile(
 
 @fails_with(
     drop("Resources/ViewerPolicy"),
-    put("ViewerPolicy/ManagedPolicyName", "v"),
+    drop("ViewerPolicy/ManagedPolicyName"),
+    put("ViewerPolicy/Description", "Reads"),
     put("OperatorPolicy/Roles", [ref(ROLE)]),
     put("ViewerPolicy/PolicyDocument/Statement/0/Action", "sqs:DeleteMessage"),
     drop("OperatorPolicy/PolicyDocument/Statement/3/Condition"),
 )
-def test_the_policies_for_people_have_no_name_and_are_given_to_nobody(template: Document) -> None:
-    """A viewer's policy changes nothing. What the others write in a table is limited to rows."""
+def test_the_policies_for_people_have_a_name_and_are_given_to_nobody(template: Document) -> None:
+    """IAM Identity Center asks for the name; it has the region, since policies of all regions share
+    their names. A description could not be changed without another policy, which the name forbids.
+    A viewer's policy changes nothing. What the others write in a table is limited to rows."""
     policies = of_type(template, "AWS::IAM::ManagedPolicy")
     assert set(PERSONAL_POLICIES) <= set(policies)
     for name in PERSONAL_POLICIES:
-        assert not {"Groups", "ManagedPolicyName", "Roles", "Users"} & set(policies[name]), name
+        assert not {"Description", "Groups", "Roles", "Users"} & set(policies[name]), name
+        assert policies[name].get("ManagedPolicyName") == sub(f"{STACK}-${{AWS::Region}}-{name}")
     for name, statement in every_statement(template):
         if name in PERSONAL_POLICIES:
             writes = [one for one in texts(at(statement, "Action")) if not READS.fullmatch(one)]
@@ -378,9 +382,14 @@ def test_the_engine_writes_its_own_rows_only(template: Document) -> None:
 # Alerts, credentials, networks, logs, traces
 
 HEARTBEAT, HEARTBEAT_ROLE = "AlertHeartbeat", "AlertHeartbeatRole"
-OF_A_CREDENTIAL: Json = {
-    "StringLike": {"kms:ViaService": ["secretsmanager.*.amazonaws.com", "ssm.*.amazonaws.com"]}
-}
+
+
+def is_of_a_credential(statement: Document) -> bool:
+    """Whether it is the right to a key by the stores of credentials in the key's own region."""
+    region = {"Fn::Select": [3, {"Fn::Split": [":", at(statement, "Resource")]}]}
+    return at(statement, "Condition", "StringEquals", "kms:ViaService") == [
+        {"Fn::Join": [".", [store, region, "amazonaws.com"]]} for store in ("secretsmanager", "ssm")
+    ]
 
 
 @fails_with(
@@ -399,7 +408,7 @@ def test_all_functions_but_submission_and_the_heartbeat_may_publish_alerts(
         of_credentials = {
             target(at(one, "Resource"))
             for one in allowed_to(template, role)
-            if one.get("Condition") == OF_A_CREDENTIAL
+            if is_of_a_credential(one)
         }
         keys = granted(template, role, "kms")
         keys = {key: keys[key] for key in keys.keys() - others - of_credentials}
@@ -428,7 +437,7 @@ def test_a_role_may_read_its_agents_credential_and_no_other(template: Document) 
             expected = {target(credential): {action}} if credential != "" else {}
             assert granted(template, role, service) == expected, role
         for statement in allowed_to(template, role):
-            if statement.get("Condition") == OF_A_CREDENTIAL:
+            if is_of_a_credential(statement):
                 assert credential != "", role
                 assert texts(at(statement, "Action")) == ["kms:Decrypt"], role
 
@@ -556,10 +565,10 @@ def test_the_role_of_a_schedule_may_invoke_its_target_and_do_nothing_else(
 
 @fails_with(
     put("AlertTopic/KmsMasterKeyId", "alias/aws/sns"),
-    put("AlertKey/EnableKeyRotation", False),
+    put("AlertKey/EnableKeyRotation", True),
     put("AlertKey/KeyPolicy/Statement/1/Action", ["kms:Decrypt"]),
 )
-def test_alerts_are_encrypted_under_a_key_that_is_rotated_and_that_alarms_may_use(
+def test_alerts_are_encrypted_under_a_key_that_alarms_may_use_and_that_grows_no_dearer(
     template: Document,
 ) -> None:
     """CloudWatch cannot publish to a topic under the key that AWS manages for SNS."""
@@ -567,7 +576,7 @@ def test_alerts_are_encrypted_under_a_key_that_is_rotated_and_that_alarms_may_us
     key = of_type(template, "AWS::KMS::Key").get("AlertKey")
     branches = items(at(topic, "KmsMasterKeyId", "Fn::If"))
     assert arn("AlertKey") in [one for each in branches for one in items(at(each, "Fn::If"))]
-    assert at(key, "EnableKeyRotation") is True
+    assert at(key, "EnableKeyRotation") is False
     of_alarms = [
         action
         for statement in statements(at(key, "KeyPolicy"))

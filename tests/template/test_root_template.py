@@ -13,7 +13,8 @@ from tests.project import TEMPLATE
 QUESTIONS = 10
 """`sam deploy --guided` asks for each parameter, beside the stack's name, the region and its own
 settings."""
-LINES = 150
+LINES = 180
+"""Some 30 are what CloudFormation checks before it creates anything."""
 LINES_OF_AGENT = 15
 
 
@@ -42,8 +43,36 @@ def test_a_guided_deployment_asks_at_most_ten_questions_of_the_application(
     assert all(mapping_of(parameter)["Description"] for parameter in parameters.values())
 
 
+CONSTRAINTS = ("Type", "AllowedPattern", "AllowedValues", "MaxLength", "MinValue", "MaxValue")
+
+
 @TEMPLATES
-def test_a_template_of_four_agents_has_at_most_150_lines(
+def test_a_parameter_is_checked_as_the_nested_stack_that_takes_it_checks_it(
+    template_of: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """CloudFormation checks the values of the root before it creates anything, and those of nested
+    stacks when it comes to them: what they refuse would end a creation halfway."""
+    path = template_of(tmp_path)
+    template = read(path)
+    given = part(template, "Parameters")
+    checked = set()
+    for block in part(template, "Resources").values():
+        properties = part(mapping_of(block), "Properties")
+        if "Location" not in properties:
+            continue
+        taken = part(read(path.parent / str(properties["Location"])), "Parameters")
+        for name, value in part(properties, "Parameters").items():
+            passed = value.get("Ref") if isinstance(value, dict) else None
+            if isinstance(passed, str) and passed in given:
+                checked.add(passed)
+                root, nested = mapping_of(given[passed]), mapping_of(taken[name])
+                for each in CONSTRAINTS:
+                    assert root.get(each) == nested.get(each), f"{passed}: {each}"
+    assert checked == set(given)
+
+
+@TEMPLATES
+def test_a_template_of_four_agents_has_at_most_180_lines(
     template_of: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     assert len(template_of(tmp_path).read_text(encoding="utf-8").splitlines()) <= LINES

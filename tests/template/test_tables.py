@@ -8,7 +8,7 @@ from roundsman_console.check.reading import (
     mappings_in,
 )
 from roundsman_console.template import Document, Json
-from tests.support.template_reading import ENGINE_TABLES, tables
+from tests.support.template_reading import ENGINE_TABLES, NO_VALUE, tables
 from tests.template.faults import drop, fails_with, put
 
 KEYS: Mapping[str, list[tuple[str, str]]] = {
@@ -44,14 +44,19 @@ def test_the_tables_of_the_engine_are_there(template: Document) -> None:
 
 @fails_with(
     put("OrdersTable/SSESpecification", {"SSEEnabled": False}),
+    put("OrdersTable/SSESpecification/SSEType", "KMS"),
     drop("OrdersTable/PointInTimeRecoverySpecification"),
     put(f"TasksTable/{RESTORED}", "false"),
 )
 def test_every_table_is_encrypted_and_by_default_can_be_restored_to_any_second(
     template: Document,
 ) -> None:
+    """Without a key of one's own under that of DynamoDB, which is charged for nothing; the KMS key
+    that AWS manages for DynamoDB is charged for each use."""
     for name, table in tables(template).items():
-        assert at(table, "SSESpecification", "SSEEnabled") is True, name
+        encrypted = at(table, "SSESpecification")
+        assert at(encrypted, "SSEEnabled", "Fn::If") == ["OwnKey", True, False], name
+        assert at(encrypted, "SSEType", "Fn::If") == ["OwnKey", "KMS", NO_VALUE], name
         assert default_of(template, at(table, *RESTORED.split("/"))) == "true", name
 
 

@@ -60,6 +60,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "Dashboard": "true",
     "TracingSamplePercent": "5",
     "LogLevel": "DEBUG",
+    "SupervisorReserved": "2",
     "SnapStart": "true",
 }
 AGENT_OPTIONS: Mapping[str, str] = {

@@ -23,6 +23,7 @@ class Action(StrEnum):
     NEW_VERSION = "new version"  # of a function or layer; the former one stays
     ADD = "added"
     CHANGE = "changed"
+    UNPROTECT = "unprotected"  # a table that refused to be deleted does so no longer
     LEAVE = "left behind"  # the stack no longer has it, and it stays
     REMOVE = "removed"
     MAY_REPLACE = "may be replaced"
@@ -31,7 +32,9 @@ class Action(StrEnum):
 
 _BY_SERIOUSNESS = tuple(Action)
 _ANEW = frozenset({Action.NEW_VERSION, Action.MAY_REPLACE, Action.REPLACE})
-_LOSES = frozenset({Action.LEAVE, Action.REMOVE, Action.MAY_REPLACE, Action.REPLACE})
+_LOSES = frozenset(
+    {Action.UNPROTECT, Action.LEAVE, Action.REMOVE, Action.MAY_REPLACE, Action.REPLACE}
+)
 KEEPS_DATA = frozenset({"AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue"})
 """The types whose replacement loses rows or messages."""
 VERSIONS = frozenset({"AWS::Lambda::Version", "AWS::Lambda::LayerVersion"})
@@ -54,7 +57,7 @@ class ResourceChange:
 
     @property
     def loses_data(self) -> bool:
-        """Whether rows or messages are lost, or out of reach."""
+        """Whether rows or messages are lost, or out of reach, or can be lost by a single call."""
         return self.kind in KEEPS_DATA and self.action in _LOSES
 
     def joined(self, other: "ResourceChange") -> "ResourceChange":
@@ -188,6 +191,8 @@ def _effect(kind: str, place: str, was: Json, now: Json) -> Action:
     always, perhaps = _create_only(kind)
     if _differ(was, now, place, always):
         return Action.REPLACE
+    if place == "DeletionProtectionEnabled" and was == "true":
+        return Action.UNPROTECT
     if kind == "AWS::DynamoDB::Table" and place == "AttributeDefinitions":
         # By its documentation an edited definition replaces the table, and a new one does not.
         former = {str(one) for one in _items(was)}

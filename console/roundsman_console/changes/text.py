@@ -15,6 +15,7 @@ _STYLES = {
     Action.ADD: "green",
     Action.NEW_VERSION: "cyan",
     Action.CHANGE: "yellow",
+    Action.UNPROTECT: "bold red",
     Action.LEAVE: "red",
     Action.REMOVE: "red",
     Action.MAY_REPLACE: "bold red",
@@ -61,9 +62,16 @@ def _counts(review: Review) -> str:
 def stop_sentence(review: Review) -> str:
     """Return why the deployment stops, and the options that would let it go on."""
     stopped = review.stopped
-    lost = ", ".join(f"{one.name} ({one.action})" for one in stopped)
+    named = ", ".join(f"{one.name} ({one.action})" for one in stopped)
     options = " ".join(f"--allow {shlex.quote(one.name)}" for one in stopped)
-    return f"This would lose rows or messages: {lost}. Back them up first. To go on, add: {options}"
+    if all(one.action is Action.UNPROTECT for one in stopped):
+        return (
+            f"This would let tables be deleted by a single call: {named}. Set DeletionProtection "
+            f"to true, as the stack has it. To go on, add: {options}"
+        )
+    return (
+        f"This would lose rows or messages: {named}. Back them up first. To go on, add: {options}"
+    )
 
 
 def _changes(changes: tuple[ResourceChange, ...]) -> Table:

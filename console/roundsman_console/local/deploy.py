@@ -32,7 +32,7 @@ from roundsman_console.local.process import (
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 _UNATTENDED = [
-    *("--capabilities", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
+    *("--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
     "--no-confirm-changeset",
     "--no-fail-on-empty-changeset",
     "--no-progressbar",

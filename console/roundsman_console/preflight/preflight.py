@@ -312,6 +312,10 @@ def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckO
         sentence = f"{it} If that fails, its tables cannot be removed, because they are protected."
         do = f"Set {_PROTECTION} to later for the first deployment, and to true for the next."
         return CheckOutcome(check, _WARNING, sentence, (), do)
+    if not new and kept.get(_PROTECTION) == "true" and given != "true":
+        sentence = f"{it} Its tables, which refuse to be deleted, would refuse it no longer."
+        do = f"Set {_PROTECTION} to true: {given} may be what an earlier deployment has stored."
+        return CheckOutcome(check, _FAULT if given == "later" else _WARNING, sentence, (), do)
     if not new and given == "later":
         sentence = f"{it} Its tables can still be deleted by a single call."
         do = f"Set {_PROTECTION} to true, now that the stack exists."

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from roundsman.aws.queue_urls import agent_title
 from roundsman_console.errors import InvalidArgument
 
-LONGEST_STACK = 32  # what the templates accept: with an agent's queue, SQS's 80 characters
+LONGEST_STACK = 26  # what the templates accept: CloudFormation cuts the names of roles at 64
 PRODUCTION = "-prod"
 """The end of the stack's name for production, in the `samconfig.toml` of a new application."""
 LONGEST_NAME = 40  # of agents, workflows and steps: what the engine accepts

@@ -36,7 +36,7 @@ _TOO_SHORT = "Timeout: 1"
 _ENGINE = Path("stacks/engine.yaml")
 _AGENT = Path("functions/agents/stock/app.py")
 _UNATTENDED: Final = (
-    *("--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"),
+    *("--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
     "--resolve-s3",
     "--no-confirm-changeset",
     "--no-fail-on-empty-changeset",

@@ -144,7 +144,7 @@ def create_stack_on_moto(
             StackName=stack_name,
             TemplateURL=f"https://{CODE_BUCKET}.s3.amazonaws.com/{TEMPLATE_KEY}",
             Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in values.items()],
-            Capabilities=["CAPABILITY_IAM"],
+            Capabilities=["CAPABILITY_NAMED_IAM"],
         )
     return _describe(cloudformation, stack_name, template)
 

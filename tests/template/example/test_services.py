@@ -53,9 +53,10 @@ def test_an_agent_may_read_its_credential_and_decrypt_it_by_the_stores_alone(
     found = by_sid(document, "PaymentRole")
     assert found["ReadsItsCredential"]["Resource"] == SECRET
     assert found["DecryptsItsCredential"]["Resource"] == KEY
-    assert at(found["DecryptsItsCredential"], "Condition", "StringLike", "kms:ViaService") == [
-        "secretsmanager.*.amazonaws.com",
-        "ssm.*.amazonaws.com",
+    region = {"Fn::Select": [3, {"Fn::Split": [":", KEY]}]}
+    via = at(found["DecryptsItsCredential"], "Condition", "StringEquals", "kms:ViaService")
+    assert via == [
+        {"Fn::Join": [".", [store, region, "amazonaws.com"]]} for store in ("secretsmanager", "ssm")
     ]
     variables = environment(document, "PaymentFunction")
     assert (variables["CREDENTIAL"], variables["SERVICE_CA"]) == (SECRET, "certificates/ca.pem")

@@ -1,5 +1,6 @@
 import json
 import logging
+from datetime import datetime, timedelta
 from typing import Never
 
 import pytest
@@ -71,8 +72,10 @@ def test_a_line_about_a_success_has_its_message_and_no_more(
 def test_a_line_of_what_goes_wrong_says_how_bad_it_is_and_where(
     level: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With a timestamp, without which Lambda takes it for INFO."""
     getattr(logger(), level)("not handled")
     [line] = lines(capsys)
+    assert datetime.fromisoformat(str(line.pop("timestamp"))).utcoffset() == timedelta(0)
     assert line == {"level": level.upper(), "message": "not handled", "service": "payment"}
 
 
@@ -222,11 +225,12 @@ def test_a_measured_line_names_the_service_which_its_metric_needs(
         log_measured("attempted", {"took_ms": 12})
         log_measured("decided", {"ms": 30}, with_service=False)
     log_measured("silent", {"took_ms": 5}, level=logging.WARNING)
-    assert capsys.readouterr().out.splitlines() == [
+    *written, last = capsys.readouterr().out.splitlines()
+    assert written == [
         '{"message":"attempted","service":"payment","task_id":"ord-1","took_ms":12}',
         '{"message":"decided","task_id":"ord-1","ms":30}',
-        '{"level":"WARNING","message":"silent","service":"payment","took_ms":5}',
     ]
+    assert last.startswith('{"level":"WARNING","message":"silent","service":"payment","took_ms":5,')
 
 
 def test_a_measured_line_is_written_whatever_level_was_chosen(

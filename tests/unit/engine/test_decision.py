@@ -65,7 +65,7 @@ def test_of_a_removed_step_the_rounds_whose_keys_were_used_are_kept(
     record: StepRecord, used: dict[str, int]
 ) -> None:
     found = builder(a=record)
-    found.remove("a")
+    found.remove("a", StepEvent.REMOVED)
     assert (dict(found.task.used_rounds), found.steps) == (used, {})
 
 

@@ -130,10 +130,11 @@ def test_errors_of_one_decision_share_their_part_as_those_of_many_do() -> None:
 def test_the_same_error_as_before_is_not_cut_again() -> None:
     errors = [StepError("E", f"{number:03d}" + "m" * 990) for number in range(60)]
     old = {f"s{place}": step_record(error=one) for place, one in enumerate(errors)}
+    last = step_record(process_state=P.PROCESSING, complete_by=T0 + 1)
     world = World(plan(*(step(name) for name in old), step("last")))
-    task = replace(world.task, steps=old, state=TaskState.ACTIVE)
+    task = replace(world.task, steps={**old, "last": last}, state=TaskState.ACTIVE)
     decision = DecisionBuilder(task, T0, world.plan)
-    decision.steps["last"] = step_record(process_state=P.PROCESSING, complete_by=T0 + 1)
+    decision.change("last", reminders=1)
     found = decision.build(world.plan, TaskEvent.REPLIED).task
     assert [found.step(name).error for name in old] == errors
 

@@ -1,5 +1,6 @@
 """A task gets back the time in which nobody could attempt it, once, whatever the causes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -22,8 +23,12 @@ a = step("a")
 BY = T0 + 60 * MINUTE
 
 
-def builder(credited_until: int | None = None) -> DecisionBuilder:
-    return DecisionBuilder(replace(World(plan(a)).task, credited_until=credited_until), T0 + MINUTE)
+def builder(
+    credited_until: int | None = None, steps: Mapping[str, StepRecord] | None = None
+) -> DecisionBuilder:
+    task = World(plan(a)).task
+    task = replace(task, credited_until=credited_until, steps=dict(steps or {}))
+    return DecisionBuilder(task, T0 + MINUTE)
 
 
 def given(task: Task) -> tuple[int, int | None]:
@@ -70,11 +75,12 @@ def test_the_time_of_a_hold_is_given_back_since_the_first_step_was_parked() -> N
     decision = builder()
     credit_holds(decision)
     assert given(decision.task) == (0, None)
-    decision.steps = {
+    held = {
         "a": step_record(held_since=T0 + 20, complete_by=T0),
         "b": step_record(held_since=T0 + 10, complete_by=T0),
         "c": StepRecord(),
     }
+    decision = builder(steps=held)
     credit_holds(decision)
     assert given(decision.task) == (MINUTE - 10, T0 + MINUTE)
 

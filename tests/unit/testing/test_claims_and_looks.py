@@ -398,8 +398,7 @@ def test_what_nothing_undoes_stands_once_whatever_people_repair(monkeypatch: Pat
     real = operator._perform_under_fresh_key
 
     def believes(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
-        record = context.decision.step(step.name)
-        context.decision.steps[step.name] = replace(record, effect=Effect.NONE)
+        context.decision.change(step.name, effect=Effect.NONE)
         real(context, step, event)
 
     monkeypatch.setattr(operator, "_perform_under_fresh_key", believes)

@@ -23,6 +23,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache, wraps
 from threading import Lock
 from typing import ParamSpec, TextIO, TypeVar
@@ -166,7 +167,7 @@ def _logger_of(service: str) -> Logger:
         logger_handler=_StandardOutput(),
         json_serializer=_line,
         location=None,  # each message is logged in one place, so a line number adds nothing
-        timestamp=None,  # CloudWatch records when each line arrived
+        timestamp=None,  # see `_line`
         xray_trace_id=None,  # identifies an invocation, not an order
     )
     # Powertools would use AWS_LAMBDA_LOG_LEVEL, the level that Lambda lets through, which may be
@@ -179,13 +180,17 @@ def _line(fields: dict[str, object]) -> str:
     """The JSON text of a log line. At INFO it has no level, and a service only if it is measured.
 
     Lambda treats a line without a level as INFO, and the log group names the function. Nearly all
-    lines are at INFO, and each byte of a log costs money.
+    lines are at INFO, and each byte of a log costs money. A line of any other level has a
+    timestamp, because without one Lambda ignores the level (Lambda Developer Guide, Log-level
+    filtering).
     """
     with_service = fields.pop(_WITH_SERVICE, False)
     if fields["level"] == "INFO":
         del fields["level"]
         if not with_service:
             del fields["service"]
+    else:
+        fields["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
     return json.dumps(fields, default=str, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -12,6 +12,7 @@ from roundsman.definition.added_steps import cycle_of, with_added
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.history import few_words
+from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import levels, size_in_bytes
 from roundsman.model.record_limits import (
     ADDED_LIMIT,
@@ -61,7 +62,7 @@ def forget_added_steps(context: DecisionContext) -> None:
     """
     decision = context.decision
     for name in decision.task.added:
-        decision.remove(name, remember_as=step_of(name))
+        decision.remove(name, StepEvent.REMOVED, remember_as=step_of(name))
     decision.task = replace(decision.task, added={})
 
 

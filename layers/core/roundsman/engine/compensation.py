@@ -22,7 +22,7 @@ from roundsman.model.events import InspectAt
 from roundsman.model.instants import SKEW, second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
-from roundsman.model.states import DONE, SETTLED, ProcessState
+from roundsman.model.states import SETTLED, ProcessState
 from roundsman.model.task import (
     AfterUndo,
     Effect,
@@ -107,11 +107,11 @@ def _include_restored(context: DecisionContext) -> list[str]:
         if fan_out in marked:
             fan_outs = {**decision.task.fan_outs, fan_out: count}
             decision.task = replace(decision.task, fan_outs=fan_outs)
-            decision.remove(fan_out)
+            decision.remove(fan_out, StepEvent.FANNED_OUT)
     steps = context.plan.steps
     found = [name for name in marked if name in steps and not steps[name].fans_out]
     for name in found:
-        decision.steps[name] = replace(decision.steps[name], started_at=decision.now)
+        decision.change(name, started_at=decision.now)
     return found
 
 
@@ -279,10 +279,8 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
         uncounted_timeouts=0,
     )
     context.decision.new_round(step.name)
-    steps = context.decision.steps
-    if any(context.decision.step(name).process_state not in DONE for name in step.after):
-        # A change of the plan has put another step before it: it waits for no time.
-        steps[step.name] = replace(steps[step.name], situation=NotBegun())
+    if not context.is_unblocked(step):  # a change of the plan has put another step before it
+        context.decision.move(step.name, StepEvent.BLOCKED, NotBegun())
     why = f"{step.name}: undone under its key; it begins under a new one"
     context.decision.record("undone", step.name, None, why)
 

@@ -63,7 +63,7 @@ from roundsman.model.situations import (
     UnderWay,
     WithoutAgent,
 )
-from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
@@ -100,6 +100,7 @@ class StepChanges(TypedDict, total=False):
 
     agent: str | None
     tried: tuple[str, ...]
+    round: int
     corrections: int
     reminders: int
     polls: int
@@ -147,7 +148,8 @@ NOT_COUNTED = frozenset(
 class DecisionBuilder:
     """Collects one decision on one task at one instant.
 
-    `before` is the task as stored. `task`, `steps` and `ending` hold the changes.
+    `before` is the task as stored. `task`, `steps` and `ending` hold the changes. A step's
+    situation changes only here, and only as the transition table says.
     """
 
     def __init__(self, task: Task, now: int, plan: Plan | None = None) -> None:
@@ -157,7 +159,7 @@ class DecisionBuilder:
         self.now = now
         self.version = task.version + 1
         """The version of the record that the decision stores."""
-        self.steps = dict(task.steps)
+        self._steps = dict(task.steps)
         self.ending = task.ending
         self.inputs: dict[str, Json] = {}
         """The inputs of the steps that the decision adds."""
@@ -166,9 +168,18 @@ class DecisionBuilder:
         self._history: list[HistoryRow] = []
         self._alerts: list[tuple[str, str]] = []
 
+    @property
+    def steps(self) -> Mapping[str, StepRecord]:
+        """The records of the steps with the changes so far; `move` and `change` change them."""
+        return self._steps
+
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
-        return self.steps.get(name) or self.task.untouched(name)
+        return self._steps.get(name) or self.task.untouched(name)
+
+    def change(self, name: str, **changes: Unpack[StepChanges]) -> None:
+        """Set values of the step that outlive its situation, and leave the situation as it is."""
+        self._steps[name] = replace(self.step(name), **changes)
 
     @property
     def part(self) -> tuple[str, ...]:
@@ -233,7 +244,7 @@ class DecisionBuilder:
             changes.setdefault("granted", record.granted + before.extra)
         moved = replace(record, operation=transition.operation, situation=to, **changes)
         check_step_move(record.situation_name, event, moved.situation_name)
-        self.steps[name] = moved
+        self._steps[name] = moved
 
     def _excused_time(self, record: StepRecord, event: StepEvent) -> int:
         """The time in ms, up to this event, in which the step could not be attempted.
@@ -324,12 +335,13 @@ class DecisionBuilder:
 
     def new_round(self, name: str) -> None:
         """Begin a new round of the step: its next effects have new idempotency keys."""
-        record = self.steps[name]
-        newest = len(self.task.corrections)
-        self.steps[name] = replace(
-            record,
+        record = self.step(name)
+        self.move(
+            name,
+            StepEvent.NEW_KEY,
+            record.situation,
             round=record.round + 1,
-            corrections=newest,
+            corrections=len(self.task.corrections),
             reminders=0,
             key_since=self.now,
             key_until=None,
@@ -339,22 +351,24 @@ class DecisionBuilder:
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""
         record = self.step(name)
-        step_transition(record.situation_name, StepEvent.BEGUN_ANEW)
+        check_step_move(record.situation_name, StepEvent.BEGUN_ANEW, SituationName.NOT_BEGUN)
         if record.started_at is not None or record.tried:
-            self.steps[name] = StepRecord(round=record.round + 1)
+            self._steps[name] = StepRecord(round=record.round + 1)
         elif record.round > 1:
-            self.steps[name] = StepRecord(round=record.round)
+            self._steps[name] = StepRecord(round=record.round)
         else:
-            del self.steps[name]
+            del self._steps[name]
 
-    def remove(self, name: str, *, remember_as: str | None = None) -> None:
+    def remove(self, name: str, event: StepEvent, *, remember_as: str | None = None) -> None:
         """Remove the record of a step, but remember its last round: used keys stay used.
 
         It is remembered by the name of the step, or by that of its kind.
         """
-        record = self.steps.pop(name, None)
+        record = self._steps.get(name)
         if record is None:
             return
+        check_step_move(record.situation_name, event, SituationName.NOT_BEGUN)
+        del self._steps[name]
         used = record.started_at is not None or record.tried
         last = record.round if used else record.round - 1
         as_name, before = remember_as or name, self.task.used_rounds
@@ -367,11 +381,11 @@ class DecisionBuilder:
         Its effect is unknown then, and an undo of the task includes it. Without `claimed`, a step
         that was never claimed stays so: its condition or its list of items must be evaluated.
         """
-        at = since if claimed else None
         record = self.step(name)
+        at = since if claimed else None
         first = first_sent_at(record)
-        self.steps[name] = replace(
-            record,
+        self.change(
+            name,
             started_at=at if record.started_at is None else record.started_at,
             key_since=since if first is None else first,
             outcome_unknown=True,
@@ -387,11 +401,11 @@ class DecisionBuilder:
             self._actions.remove(SendRequest(name))
         error = StepError(WAIT_ENDED, "the task ended before the callback came")
         self.fail(name, StepEvent.WAIT_ENDED, error)
-        self.steps[name] = replace(self.steps[name], wait_ended_at=self.now)
+        self.change(name, wait_ended_at=self.now)
 
     def answered_late(self, name: str) -> None:
         """Record that the callback whose wait was ended has been answered; it happens once."""
-        self.steps[name] = replace(self.step(name), wait_ended_at=None)
+        self.change(name, wait_ended_at=None)
 
     def stop_waiting(self, name: str, wait: AwaitsCallback) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
@@ -401,7 +415,7 @@ class DecisionBuilder:
         record = self.step(name)
         until = LONG_OVER if record.acts_until is None else record.acts_until
         at_agent = AtAgent(lock=wait.lock, until=until, extra=wait.extra)
-        self.steps[name] = replace(record, situation=at_agent)
+        self.move(name, StepEvent.ANSWERED, at_agent)
 
     def fail(
         self, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
@@ -515,7 +529,7 @@ class DecisionBuilder:
             self.inputs,
         )
 
-    def _fitting_steps(self) -> dict[str, StepRecord]:
+    def _fitting_steps(self) -> Mapping[str, StepRecord]:
         """The steps with each new error cut to what fits in the record.
 
         The failure group stays the same: everybody derives it from the error in the record.

@@ -17,7 +17,7 @@ from roundsman.engine.operator import check_seen_version, remember
 from roundsman.errors import Refused
 from roundsman.model.events import Erase
 from roundsman.model.instants import iso
-from roundsman.model.task import ERASED, StepError, StepRecord, Termination
+from roundsman.model.task import ERASED, StepError, Termination
 
 
 def erase(decision: DecisionBuilder, event: Erase) -> None:
@@ -40,14 +40,11 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         blank = {name: replace(one, digest="") for name, one in before.added.items()}
         unread = tuple(replace(one, data=None) for one in before.signals)
         decision.task = replace(decision.task, added=blank, signals=unread)
-        decision.steps = {name: _without_contents(one) for name, one in before.steps.items()}
+        for name, one in before.steps.items():
+            decision.change(name, result=None, error=_without_message(one.error))
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)
     decision.record(ERASE, None, None, f"{ERASE} by {asked.words}{more}", asked)
-
-
-def _without_contents(record: StepRecord) -> StepRecord:
-    return replace(record, result=None, error=_without_message(record.error))
 
 
 def _without_reason(ending: Termination | None) -> Termination | None:

@@ -65,7 +65,7 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
         )
         context.decision.note(f"{step.name}: skipped, no items")
         return
-    context.decision.remove(step.name)  # its items have records of their own
+    context.decision.remove(step.name, StepEvent.FANNED_OUT)  # its items have records of their own
     context.decision.note(f"{step.name}: {count} items")
 
 
@@ -106,7 +106,7 @@ def forget_marked_items(context: DecisionContext, step: StepPlan) -> None:
     """Remove the records that `mark_items` made before the step fans out."""
     for name, record in list(context.decision.steps.items()):
         if step_of(name) == step.name != name and may_have_been_performed(record):
-            context.decision.remove(name)
+            context.decision.remove(name, StepEvent.FANNED_OUT)
 
 
 def count_items(context: DecisionContext, step: StepPlan, order: Json) -> int | None:

@@ -417,9 +417,8 @@ def _go_on(context: DecisionContext) -> None:
     for its whole time.
     """
     context.decision.ending = None
-    steps = context.decision.steps
-    for name, record in steps.items():
-        steps[name] = replace(record, **NOT_POLLED)
+    for name in context.decision.steps:
+        context.decision.change(name, **NOT_POLLED)
     wait_anew(context.decision)
     _restart_time_limit(context)
     task = context.decision.task

@@ -18,6 +18,7 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.routing import untried
+from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
 from roundsman.model.situations import AwaitsSignal, NotBegun, ToBegin
@@ -85,17 +86,16 @@ def fit_times(context: DecisionContext) -> None:
     A waiting step that the new plan does not let begin yet waits for no time: otherwise a
     supervisor would report again and again that it was not started in time.
     """
-    steps, ends_at = context.decision.steps, context.decision.task.perform_by
-    for name, record in steps.items():
+    decision, ends_at = context.decision, context.decision.task.perform_by
+    for name, record in decision.steps.items():
         wait = record.situation
-        if isinstance(wait, ToBegin):
-            earlier = replace(wait, claim_by=min(wait.claim_by, ends_at))
-            steps[name] = replace(record, situation=earlier)
+        if isinstance(wait, ToBegin) and wait.claim_by > ends_at:
+            decision.move(name, StepEvent.DUE_EARLIER, replace(wait, claim_by=ends_at))
     for step in context.plan.steps.values():
-        found = steps.get(step.name)
-        waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
-        if waits and found is not None and found.process_state is ProcessState.PENDING:
-            steps[step.name] = replace(found, situation=NotBegun())
+        found = decision.step(step.name)
+        waits = found.process_state is ProcessState.PENDING
+        if waits and found.situation != NotBegun() and not context.is_unblocked(step):
+            decision.move(step.name, StepEvent.BLOCKED, NotBegun())
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +211,10 @@ class _PlanChange:
             # A request that was sent under the old plan ends by the old plan. While a step waits
             # for its callback, the end of its request is stored already.
             if not record.waiting:
-                decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
+                decision.change(name, acts_until=decision.acts_until(name))
         for name, record in decision.steps.items():
             if record.key_until is not None:
-                decision.steps[name] = replace(record, key_until=self._key_until(name, record))
+                decision.change(name, key_until=self._key_until(name, record))
         task, old, new = decision.task, self.old, self.new
         # An order keeps a priority of its own. Requests under way are in the queues of the task's.
         under_way = any(record.under_way for record in decision.steps.values())
@@ -249,7 +249,7 @@ class _PlanChange:
         for instance, record in records.items():
             is_item = item_place(instance) is not None
             if new is None or (is_item and new.for_each is None):
-                decision.remove(instance)
+                decision.remove(instance, StepEvent.REMOVED)
             elif is_item or self._is_another(old, new, record):
                 decision.begin_anew(instance)
         rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}

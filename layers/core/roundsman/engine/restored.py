@@ -125,15 +125,15 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
     for name, record in decision.steps.items():
         if record.under_way:
             continue
-        decision.steps[name] = replace(
-            record,
+        decision.change(
+            name,
             retry_until=None if record.retry_until is None else record.retry_until + lost,
             poll_until=None if record.poll_until is None else record.poll_until + lost,
         )
         waits = record.situation
         if isinstance(waits, AwaitsSignal) and decision.ending is None:
             longer = replace(waits, until=max(waits.until, waits.until + lost))
-            decision.steps[name] = replace(decision.steps[name], situation=longer)
+            decision.move(name, StepEvent.RESTORED, longer)
 
 
 class Owes(StrEnum):

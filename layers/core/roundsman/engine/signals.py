@@ -77,7 +77,7 @@ def wait_anew(decision: DecisionBuilder) -> None:
         if isinstance(waits, AwaitsSignal):
             until = decision.now + waits.until - waits.since
             anew = AwaitsSignal(until=until, since=decision.now)
-            decision.steps[name] = replace(record, situation=anew)
+            decision.move(name, StepEvent.EXTENDED, anew)
             decision.action(InspectAt(until))
 
 

@@ -35,6 +35,7 @@ class StepEvent(StrEnum):
     RETRY_DUE = "next attempt due"
     PROGRESSED = "progress shown"
     WAITS_FOR_CALLBACK = "waits for a callback"
+    ANSWERED = "its callback was answered"
     REMINDER_DUE = "reminder due"
     NOT_YET = "not yet, polled again"
     FELL_ASLEEP = "its sleep begins"
@@ -56,6 +57,11 @@ class StepEvent(StrEnum):
     EXTENDED = "given more time"
     RESUBMITTED = "resubmitted"
     BEGUN_ANEW = "begun anew"
+    NEW_KEY = "goes on under a new key"
+    DUE_EARLIER = "its task's time ends earlier"
+    BLOCKED = "another step comes before it"
+    FANNED_OUT = "its items are known"
+    REMOVED = "no longer a step of its task"
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
     OUT_OF_TIME = "overdue, a person has given more time"
@@ -137,6 +143,8 @@ TRANSITIONS: Sequence[
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
     (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, CountsInARow.BEGIN_ANEW),
+    # Nobody else can act any more. What the answer says is the next event of the same decision.
+    (StepEvent.ANSWERED, (S.AWAITS_CALLBACK,), (S.AT_AGENT,), CountsInARow.GO_ON),
     # The outside job is not done: no failure, and nothing is counted.
     (StepEvent.NOT_YET, (S.AT_AGENT,), (S.WAITS,), CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
@@ -190,6 +198,7 @@ TRANSITIONS: Sequence[
         CountsInARow.GO_ON,
     ),
     (StepEvent.RESTORED, BUSY, (S.READY,), CountsInARow.CALLS_END),
+    (StepEvent.RESTORED, (S.AWAITS_SIGNAL,), SAME, CountsInARow.GO_ON),
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
     (
         StepEvent.RESOLVED_DONE,
@@ -201,6 +210,30 @@ TRANSITIONS: Sequence[
     (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
     (
         StepEvent.BEGUN_ANEW,
+        (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (S.NOT_BEGUN,),
+        CountsInARow.BEGIN_ANEW,
+    ),
+    # Its effects so far are undone, or it is proven that there are none.
+    (StepEvent.NEW_KEY, (*IDLE, S.FAILED), SAME, CountsInARow.GO_ON),
+    # Another plan.
+    (
+        StepEvent.DUE_EARLIER,
+        (S.READY, S.WAITS, S.PARKED, *UNDO_IDLE),
+        SAME,
+        CountsInARow.GO_ON,
+    ),
+    (
+        StepEvent.BLOCKED,
+        (S.READY, S.WAITS, S.PARKED, *WITHOUT_AGENT),
+        (S.NOT_BEGUN,),
+        CountsInARow.GO_ON,
+    ),
+    # Records that were kept for the fan-out before it had items.
+    (StepEvent.FANNED_OUT, IDLE, (S.NOT_BEGUN,), CountsInARow.BEGIN_ANEW),
+    # Its task begins again, or goes on under a plan without it.
+    (
+        StepEvent.REMOVED,
         (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,

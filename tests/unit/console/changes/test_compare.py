@@ -65,13 +65,18 @@ def test_other_code_publishes_a_version_of_each_function_and_moves_its_alias() -
     assert sorted(by_name(found.passed_on)) == [f"{name}FunctionAliaslive" for name in FUNCTIONS]
 
 
-def test_another_value_of_a_parameter_changes_the_properties_that_have_it() -> None:
+def test_a_value_that_takes_the_protection_of_tables_away_stops_the_deployment() -> None:
+    """`later` is what a first deployment stores, and a later one may pass it on."""
     found = compare(deployed(), resources(packaged(), DeletionProtection="later"))
     assert {one.name: one.properties for one in found.own} == dict.fromkeys(
         ("ControlTable", "HistoryTable", "OrdersTable", "TasksTable"),
         ("DeletionProtectionEnabled",),
     )
-    assert {one.action for one in found.own} == {Action.CHANGE}
+    assert {one.action for one in found.own} == {Action.UNPROTECT}
+    assert [one.name for one in found.stopped()] == sorted(one.name for one in found.own)
+    protects = compare(resources(packaged(), DeletionProtection="later"), deployed())
+    assert {one.action for one in protects.own} == {Action.CHANGE}
+    assert not protects.stopped()
 
 
 def test_another_name_of_a_queue_replaces_it_and_stops_the_deployment() -> None:
