@@ -184,6 +184,8 @@ class Attempts:
             return
         if operation == PERFORM and record.not_before == after.perform_by:
             return  # no attempt fits before the task must be complete
+        if operation == PERFORM and _has_no_time(step, record, record.not_before or 0, lag=0):
+            return  # nor under the step's key, and what follows is not put off
         wanted = reply.retry_after if reply is not None else None
         longest = min(retry.first_delay * 2 ** min(earlier.failure_count, 40), retry.max_delay)
         least = wanted or 0
@@ -322,9 +324,11 @@ def _is_too_late_to_undo(step: StepPlan, record: StepRecord, now: int) -> bool:
     return begins + step.compensation.complete_within + LAG >= _key_until(step, record)
 
 
-def _has_no_time(step: StepPlan, record: StepRecord, now: int) -> bool:
+def _has_no_time(step: StepPlan, record: StepRecord, now: int, *, lag: int = LAG) -> bool:
     """Whether an attempt that begins at `now` leaves no time to undo it by the step's key."""
-    needed = step.complete_within + LAG + SKEW
+    if step.key_lifetime is None:
+        return False
+    needed = step.complete_within + lag + SKEW
     if step.compensation is not None:
         needed += step.compensation.complete_within
     return now + needed > _key_until(step, record)

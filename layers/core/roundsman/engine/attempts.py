@@ -19,8 +19,8 @@ from roundsman.engine.request_deadlines import (
     ends_at,
     first_sent_at,
     fits_key,
+    key_runs_out_at,
     key_until,
-    last_try_at,
     patience_behind,
     time_of,
     within_key,
@@ -590,9 +590,9 @@ def _try_again_after(
     at = context.now + wait
     if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
-    last_try = last_try_at(step, record, context.now)
-    if last_try is not None:
-        at = min(at, last_try)
+    too_late_at = key_runs_out_at(step, record, context.now)
+    if too_late_at is not None:
+        at = min(at, too_late_at)
     context.decision.move(
         step.name,
         event,
@@ -608,8 +608,8 @@ def _try_again_after(
         waits=record.waits + int(window.until is not None and event is StepEvent.WAITS_ON),
     )
     context.decision.action(InspectAt(at))
-    if at == last_try and at < context.now + wait:
-        return f"no later attempt fits before its service forgets its key; due at {second(at)}"
+    if at == too_late_at and at < context.now + wait:
+        return f"no attempt fits after {second(at)}, since its service may forget its key"
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
     elsewhere = ""

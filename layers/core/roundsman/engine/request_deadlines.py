@@ -134,19 +134,16 @@ def asks_probe_only(step: StepPlan, record: StepRecord) -> bool:
     return record.started_at is not None and not fits_key(step, record, record.started_at)
 
 
-def last_try_at(step: StepPlan, record: StepRecord, now: int) -> int | None:
-    """The latest instant (epoch ms) at which the next attempt to perform the step should begin.
+def key_runs_out_at(step: StepPlan, record: StepRecord, now: int) -> int | None:
+    """From when on no request to perform the step fits under its key (epoch ms), `now` at least.
 
-    None if the key does not limit that. It is now if it is too late for another attempt: what
-    follows is not to be put off. Only the probe can be asked as late as one likes.
+    What follows is not to be put off longer. None if the key lasts for ever, if the step is being
+    undone, or if its probe can be asked as late as one likes.
     """
     ends_by = key_allows_until(step, record, PERFORM)
-    if ends_by is None or record.operation == UNDO:
+    if ends_by is None or record.operation == UNDO or step.probe_outlives_key:
         return None
-    at = ends_by - time_of(step, PERFORM)
-    if at < now:
-        return None if step.probe_outlives_key else now
-    return at
+    return max(now, ends_by - time_of(step, PERFORM) + 1)
 
 
 def request_ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
