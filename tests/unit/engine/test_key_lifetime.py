@@ -7,9 +7,18 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.engine.attempts import KEY_EXPIRED
+from roundsman.engine.bulk_eligibility import Eligible, NotFor, judged
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
-from roundsman.model.events import AgentView, Outcome, Reconcile
+from roundsman.model.bulk_run import PlannedOrder, Run, Terms
+from roundsman.model.events import (
+    AgentView,
+    CommandSource,
+    Outcome,
+    Reconcile,
+    Resubmit,
+    UndoAsked,
+)
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
@@ -458,3 +467,32 @@ def test_a_probe_that_outlives_no_key_is_refused() -> None:
         step("a", probe_outlives_key=True)
     assert plan(PROBED, complete_within=A_DAY).steps["a"].probe_outlives_key
     assert "probeOutlivesKey" not in plan(charge(), complete_within=A_DAY).text
+
+
+# --- bulk runs -----------------------------------------------------------------------------------
+
+
+def judged_at(world: World, event: Resubmit | UndoAsked) -> Eligible | NotFor:
+    run = Run("b-1a2b3c4d", event, "amy", "AROA:amy", "it is back", "", world.now + 1, 1, Terms())
+    return judged(run, PlannedOrder("ord-1"), world.plan, world.task, world.now)
+
+
+def test_a_bulk_resubmit_leaves_out_an_order_whose_key_may_be_forgotten() -> None:
+    found = judged_at(archived_after(charge()), Resubmit(CommandSource("b-1a2b3c4d", "amy")))
+    assert isinstance(found, NotFor)
+    assert "forgotten the key" in found.why
+
+
+@pytest.mark.parametrize(("wait", "left_out"), [(60, False), (2 * 3_600 - 30, True)])
+def test_a_bulk_undo_leaves_out_an_order_whose_undo_would_find_nothing(
+    wait: int, left_out: bool
+) -> None:
+    world = World(plan(charge(), complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.succeeds("a")
+    world.wait(wait)
+    asked = CommandSource("b-1a2b3c4d", "amy", seen_version=world.task.version)
+    found = judged_at(world, UndoAsked(asked))
+    assert isinstance(found, NotFor) is left_out
+    if isinstance(found, NotFor):
+        assert "the key of a has expired" in found.why
