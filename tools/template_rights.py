@@ -6,7 +6,7 @@ logical id, since each agent has one.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -100,6 +100,8 @@ class Right:
     resource: str
     rows: tuple[str, ...] = ()
     """The partition keys that the statement is limited to; empty for all rows."""
+    attributes: tuple[str, ...] = ()
+    """The attributes that the statement is limited to; empty for all of a row."""
 
 
 def senders(engine: Document, agent: Document) -> str:
@@ -176,16 +178,19 @@ def _rights(what: str, owners: Mapping[str, list[Right]]) -> str:
 
 
 def _tables(rights: list[Right], reads: bool) -> str:
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
     for one in rights:
         service, _, action = one.action.partition(":")
         looks = action not in READS and _LOOKS.fullmatch(one.action)
         if service == "dynamodb" and not looks and (action in READS) == reads:
-            rows = found.setdefault(one.resource, {})
+            rows = found.setdefault((one.resource, one.attributes), {})
             verb = action.removesuffix("Item").lower()
             for row in one.rows or ("",):
                 rows.setdefault(row, []).append(verb)
-    return "; ".join(f"`{table}`{_in_rows(rows, reads)}" for table, rows in found.items())
+    return "; ".join(
+        f"{f'{_code(attributes)} of ' if attributes else ''}`{table}`{_in_rows(rows, reads)}"
+        for (table, attributes), rows in found.items()
+    )
 
 
 def _in_rows(rows: Mapping[str, list[str]], reads: bool) -> str:
@@ -251,12 +256,13 @@ def _allowed(stacks: Stacks, document: Json, prefix: str) -> Iterator[Right]:
     for statement in _statements(document):
         if statement.get("Effect") != "Allow":
             continue
-        rows = _leading_keys(statement)
+        rows = _tested(statement, "dynamodb:LeadingKeys")
+        attributes = _tested(statement, "dynamodb:Attributes")
         for action in map(str, items(statement.get("Action"))):
             if not action.startswith(_LEFT_OUT):
                 for resource in items(statement.get("Resource")):
                     for name in stacks.named(resource, prefix):
-                        yield Right(action, name, rows)
+                        yield Right(action, name, rows, attributes)
 
 
 def _statements(document: Json) -> Iterator[Document]:
@@ -269,11 +275,12 @@ def _statements(document: Json) -> Iterator[Document]:
             yield statement
 
 
-def _leading_keys(statement: Document) -> tuple[str, ...]:
+def _tested(statement: Document, name: str) -> tuple[str, ...]:
+    """Return the values that the conditions of a statement allow for this key of IAM."""
     keys = [
         key
         for tests in mappings_in(list(mapping_of(statement.get("Condition") or {}).values()))
-        for key in items(tests.get("dynamodb:LeadingKeys"))
+        for key in items(tests.get(name))
     ]
     return tuple(str(at(key, "Fn::Sub") or key).replace("${Agent}", AGENT) for key in keys)
 
@@ -359,7 +366,7 @@ def _exception(value: Json, prefix: str) -> tuple[str, str]:
             raise ValueError(f"a queue takes messages of {value}, of which the table cannot tell")
 
 
-def _code(names: list[str]) -> str:
+def _code(names: Iterable[str]) -> str:
     return ", ".join(one if one == APPLICATIONS else f"`{one}`" for one in names)
 
 

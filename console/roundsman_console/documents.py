@@ -7,8 +7,12 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.model.states import TaskState
 from roundsman_console.constraints import Count, Date, Duration, Keyword
+from roundsman_console.dead_letter.documents import ProblemDocument
 
 # --- submit and export -------------------------------------------------------------------------
+
+
+SubmitOutcome = Literal["ended", "removed", "rejected", "stillOpen", "neverHeardOf"]
 
 
 class SubmitDocument(TypedDict):
@@ -18,9 +22,13 @@ class SubmitDocument(TypedDict):
     """The id of the message in SQS."""
     orderId: str | None
     """The id of the order; null if the message is no order event and will be rejected."""
+    outcome: SubmitOutcome | None
+    """With --wait: what became of the order. Null without it, or if the message is no order event.
+    How a removed order has ended is not kept."""
     state: TaskState | None
-    """With --wait: the state of the order when the wait was over. Null without it, or if the order
-    is not known."""
+    """The state of the order if `outcome` is ended or stillOpen; else null."""
+    problems: list[ProblemDocument]
+    """Why the order was rejected; empty if it was not, or if that is not known."""
 
 
 class SignalDocument(TypedDict):

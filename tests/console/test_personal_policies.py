@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import cast
 
 import boto3
@@ -200,6 +201,7 @@ def of_submitter(users: Users, world: Stack) -> None:
         client.signal("ord-1", "paid")
         client.answer(token, {"chargeId": "ch_7"})
         client.status("ord-1")
+        client.wait("ord-3", timeout=timedelta(0))  # there is none
 
     users.calls(SUBMITTER, call)
     world.run()
@@ -234,6 +236,8 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(OPERATOR, "undo", "ord-2", "--yes")
     users.types(OPERATOR, "smoke", "--event", "events/good.json")
     users.types(OPERATOR, "submit", "events/good.json")
+    wait = ("--anyway", "--wait", "60")
+    users.types(OPERATOR, "submit", "events/malformed.json", *wait, code=1)
     users.types(OPERATOR, "signal", "ord-2", "paid")
     users.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
     users.types(OPERATOR, "release", "payment")
@@ -401,6 +405,7 @@ def test_a_call_beyond_the_policies_is_refused(
         Right("dynamodb:UpdateItem", control, frozenset({"plan#1"})),
         Right("dynamodb:PutItem", control, frozenset({"holds"})),
         Right("dynamodb:GetItem", control, frozenset({"rate#payment"})),
+        Right("dynamodb:PutItem", control, frozenset({"rejected#order#ord-1"})),
         Right("dynamodb:DeleteItem", tasks, frozenset({"ord-1"})),
         Right("dynamodb:PutItem", tasks, frozenset({"ord-1"})),
         Right("dynamodb:UpdateItem", tasks, frozenset({"ord-1"})),
@@ -418,6 +423,10 @@ def test_a_call_beyond_the_policies_is_refused(
     for name in (VIEWER, BULK, SUBMITTER, ANSWERER):
         assert not is_allowed([documents[name]], changes), name
     assert is_allowed([documents[OPERATOR]], changes)
+    orders = f"arn:aws:dynamodb:us-east-1:123456789012:table/{outputs['OrdersTableName']}"
+    for attributes, may in (({"OrderID"}, True), ({"OrderID", "Content"}, False), (set(), False)):
+        reads = Right("dynamodb:GetItem", orders, frozenset({"ord-1"}), frozenset[str](attributes))
+        assert is_allowed([documents[SUBMITTER]], reads) is may
 
 
 @pytest.mark.exhaustive

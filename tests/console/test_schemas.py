@@ -64,7 +64,13 @@ def _open_objects(schema: object, where: str) -> list[str]:
 
 
 def test_a_document_with_a_field_too_many_or_too_few_is_not_as_its_schema_says() -> None:
-    good = {"messageId": "m-1", "orderId": None, "state": None}
+    good: dict[str, object] = {
+        "messageId": "m-1",
+        "orderId": None,
+        "outcome": None,
+        "state": None,
+        "problems": [],
+    }
     assert_schema("submit", good)
     for wrong in ({**good, "more": 1}, {"messageId": "m-1"}, {**good, "orderId": 1}, [good]):
         with pytest.raises(AssertionError, match=r"not as schemas/submit\.json says"):

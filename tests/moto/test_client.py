@@ -6,7 +6,17 @@ from typing import cast
 import boto3
 import pytest
 
-from roundsman.client import CallRefused, Client, InvalidCall, OrderStatus, TryAgain
+from roundsman.client import (
+    CallRefused,
+    Client,
+    Ended,
+    InvalidCall,
+    NeverHeardOf,
+    OrderStatus,
+    Rejected,
+    Removed,
+    TryAgain,
+)
 from roundsman.errors import InvalidToken, PermanentError
 from roundsman.model.json import Json, parse_json
 from roundsman.model.states import ProcessState, TaskState
@@ -42,16 +52,79 @@ def test_an_order_is_submitted_and_its_status_read(world: Stack, client: Client)
 def test_an_application_waits_for_the_end_of_its_order(world: Stack, client: Client) -> None:
     client.submit(event("ord-1"))
     seen: list[OrderStatus] = []
-    status = client.wait(
+    found = client.wait(
         "ord-1",
         timeout=timedelta(minutes=1),
         on_change=seen.append,
         sleep=lambda _seconds: world.run(),
         moment=lambda: 0.0,
     )
-    assert status is not None
-    assert status.state is TaskState.COMPLETED
-    assert seen == [status]
+    assert isinstance(found, Ended)
+    assert found.status.state is TaskState.COMPLETED
+    assert seen == [found.status]
+
+
+AT_ONCE = timedelta(0)
+
+
+def test_who_waits_learns_what_became_of_each_order(world: Stack, client: Client) -> None:
+    client.submit(event("quick", retention=0))
+    client.submit(event("wrong") | {"currency": "x"})
+    world.run()
+    assert client.wait("quick", timeout=AT_ONCE) == Removed("quick")
+    rejected = client.wait("wrong", timeout=AT_ONCE)
+    assert isinstance(rejected, Rejected)
+    assert [one.path for one in rejected.problems] == ["currency"]
+    assert rejected.rejected_at == world.clock()
+    assert client.wait("never-sent", timeout=AT_ONCE) == NeverHeardOf("never-sent")
+    world.clock.now += 24 * 3_600_000
+    assert client.wait("wrong", timeout=AT_ONCE) == NeverHeardOf("wrong")
+
+
+def test_a_rejection_is_that_of_the_event_that_was_sent(world: Stack, client: Client) -> None:
+    """Not of an earlier event with the same id, which its sender has corrected since."""
+    client.submit(event("ord-1") | {"currency": "x"})
+    client.submit(event("ord-2") | {"currency": "x"})
+    world.run()
+    client.submit(event("ord-1"))
+    assert client.wait("ord-1", timeout=AT_ONCE) == NeverHeardOf("ord-1")
+    assert isinstance(client.wait("ord-2", timeout=AT_ONCE), Rejected)
+    someone_else = Client(client.outputs)
+    assert isinstance(someone_else.wait("ord-1", timeout=AT_ONCE), Rejected)
+    other = someone_else.wait("ord-2", timeout=AT_ONCE, message_id="of-another-event")
+    assert other == NeverHeardOf("ord-2")
+    world.run()
+    for each in (client, someone_else):
+        assert isinstance(each.wait("ord-1", timeout=AT_ONCE), Ended)
+
+
+def test_no_rejection_is_kept_of_what_is_no_order(world: Stack, client: Client) -> None:
+    client.cancel("ord-1")
+    client.signal("ord-2", "paid")
+    for wrong in ({"cancel": 1}, {"signal": {"name": 1}}, {"cancel": {}, "currency": "x"}):
+        client.submit({"orderId": "ord-3"} | cast("dict[str, Json]", wrong))
+    world.pass_time(360)
+    for name in ("ord-1", "ord-2", "ord-3"):
+        assert client.wait(name, timeout=AT_ONCE) == NeverHeardOf(name)
+
+
+def test_an_order_is_rejected_also_if_that_cannot_be_kept(world: Stack, client: Client) -> None:
+    client.submit(event("ord-1") | {"currency": "x"})
+    world.aws.strikes.append(
+        InjectedFault(AwsFault.BROKEN, function="SubmissionFunction", operation="PutItem")
+    )
+    world.run()
+    assert world.aws.struck
+    (body,) = world.bodies(world.stack.outputs["RejectedQueueUrl"])
+    assert "currency" in body
+    assert client.wait("ord-1", timeout=AT_ONCE) == NeverHeardOf("ord-1")
+
+
+def test_who_waits_needs_the_tables_of_what_is_read(world: Stack, client: Client) -> None:
+    for lacks in ("OrdersTableName", "ControlTableName"):
+        outputs = {name: value for name, value in client.outputs.items() if name != lacks}
+        with pytest.raises(InvalidCall, match=lacks):
+            Client(outputs).wait("ord-1", timeout=AT_ONCE)
 
 
 def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> None:

@@ -99,7 +99,8 @@ def test_an_order_that_ends_otherwise_is_an_exit_code_for_scripts(world: Stack) 
     declined = json.dumps(order("ord-1") | {"paymentToken": "tok_declined"})
     sent = roundsman("submit", "-", "--wait", "60", "--json", typed=declined)
     assert sent.exit_code == 1
-    assert json.loads(sent.stdout)["state"] == "Undone"
+    found = json.loads(sent.stdout)
+    assert (found["outcome"], found["state"], found["problems"]) == ("ended", "Undone", [])
     assert "ord-1 is Undone, not completed. See: roundsman show ord-1\n" in sent.stderr
 
 
@@ -113,6 +114,32 @@ def test_an_order_that_has_not_ended_in_time_is_another(world: Stack, patience: 
     sent = roundsman("submit", "-", "--wait", "5", typed=json.dumps(order("ord-2")))
     assert sent.exit_code == 4
     assert "Sent, but ord-2 is not known after 5 s" in sent.stderr
+
+
+def test_who_waits_for_a_rejected_order_learns_why_at_once(
+    world: Stack, patience: Patience
+) -> None:
+    wrong = json.dumps(order("ord-1") | {"currency": "x"})
+    sent = roundsman("submit", "-", "--anyway", "--wait", "600", "--json", typed=wrong)
+    assert sent.exit_code == 1
+    found = json.loads(sent.stdout)
+    assert (found["outcome"], found["state"]) == ("rejected", None)
+    (problem,) = found["problems"]
+    assert problem["path"] == "currency"
+    assert f"ord-1 was rejected: currency: {problem['message']}. See: roundsman rejected ls" in (
+        sent.stderr
+    )
+    assert patience.now < 1
+    sent = roundsman("submit", "-", "--wait", "600", typed=json.dumps(order("ord-1")))
+    assert sent.exit_code == 0, "the event was corrected"
+
+
+def test_who_waits_for_an_order_that_is_not_kept_learns_that_it_has_ended(world: Stack) -> None:
+    short = json.dumps(order("ord-1", retention=0))
+    sent = roundsman("submit", "-", "--wait", "600", "--json", typed=short)
+    assert sent.exit_code == 4
+    assert json.loads(sent.stdout)["outcome"] == "removed"
+    assert "ord-1 has ended, and its record was removed: how it ended is not kept." in sent.stderr
 
 
 def test_to_wait_and_not_to_wait_exclude_each_other(world: Stack) -> None:

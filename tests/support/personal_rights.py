@@ -54,6 +54,8 @@ class Right:
     resource: str
     keys: frozenset[str] = frozenset()
     """The partition keys of the rows, `dynamodb:LeadingKeys`."""
+    attributes: frozenset[str] = frozenset()
+    """What is read of the rows, `dynamodb:Attributes`; empty for all."""
 
     def __str__(self) -> str:
         rows = f" of {', '.join(sorted(self.keys))}" if self.keys else ""
@@ -132,6 +134,7 @@ def _of_a_table(operation: str, arguments: Parameters) -> Right:
         f"dynamodb:{operation}",
         f"arn:aws:dynamodb:{ACCOUNT}:table/{arguments['TableName']}{index}",
         frozenset(row[name]["S"] for name in PARTITION_KEYS if name in (row or {})),
+        frozenset(str(arguments.get("ProjectionExpression", "")).split(", ")) - {""},
     )
 
 
@@ -184,6 +187,11 @@ def _condition_holds(statement: Statement, right: Right) -> bool:
             match operator.rpartition(":")[2], name:
                 case (("StringLike" | "StringEquals"), "dynamodb:LeadingKeys"):
                     found = right.keys
+                case "StringEquals", "dynamodb:Attributes":
+                    found = right.attributes
+                case "StringEqualsIfExists", "dynamodb:Select":
+                    selected = "SPECIFIC_ATTRIBUTES" if right.attributes else "ALL_ATTRIBUTES"
+                    found = frozenset({selected})
                 case _:
                     return False  # a service that AWS calls for the caller: no recorded call
             like = operator.endswith("Like")

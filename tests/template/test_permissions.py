@@ -361,7 +361,7 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 ENGINE_ROWS = {
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks"},
-    ("SubmissionRole", "PutItem"): {"plan#*"},
+    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*"},
     ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
 }
 
@@ -369,7 +369,7 @@ ENGINE_ROWS = {
 @fails_with(
     in_statement("SchedulerRole", "OpensFailureGroupsAndNotesReads", "Condition", None),
     of_rows("SupervisorRole", "OpensAndClosesFailureGroupsAndAsksForMarks", "groups", "holds"),
-    in_statement("SubmissionRole", "StoresPlans", "Condition", None),
+    in_statement("SubmissionRole", "StoresPlansAndKeepsRejections", "Condition", None),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )
 def test_the_engine_writes_its_own_rows_only(template: Document) -> None:

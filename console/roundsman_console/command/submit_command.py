@@ -1,13 +1,23 @@
 """`roundsman submit`: sends an order event to the SubmissionQueue, as an application does."""
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from roundsman.client import Client, OrderStatus
+from roundsman.client import (
+    Client,
+    Ended,
+    NeverHeardOf,
+    OrderStatus,
+    Rejected,
+    Removed,
+    StillOpen,
+    WaitResult,
+)
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.instants import SECOND, format_duration
@@ -20,12 +30,21 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import UNCONFIRMED, USAGE, ConsoleError, sentences
 from roundsman_console.clock import moment, now, pause, wait_for
-from roundsman_console.documents import SubmitDocument
+from roundsman_console.dead_letter.rejections import problem_documents
+from roundsman_console.documents import SubmitDocument, SubmitOutcome
 from roundsman_console.hints import hint
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_file
+
+_OUTCOMES: Mapping[type[WaitResult], SubmitOutcome] = {
+    Ended: "ended",
+    Removed: "removed",
+    Rejected: "rejected",
+    StillOpen: "stillOpen",
+    NeverHeardOf: "neverHeardOf",
+}
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
 
@@ -52,7 +71,7 @@ def submit_command(
 
     The submission function checks it. In the folder of the application, an event that its
     workflows would reject is not sent. With --wait, the exit code is 0 only if the order is
-    completed; it is 4 if it has not ended in that time.
+    completed; it is 1 if it was rejected or has ended otherwise, and 4 if that is not known.
 
     Example: roundsman submit events/first.json --wait 300
     """
@@ -69,17 +88,14 @@ def submit_command(
         client = Client(found.outputs, sqs=found.sqs, dynamodb=found.dynamodb)
         message_id = client.submit_text(body)
         if wait is not None:
-            status = None if order_id is None else _waited(client, order_id, wait)
+            became = None if order_id is None else _waited(client, order_id, message_id, wait)
             if as_json:
-                state = None if status is None else status.state
-                print(
-                    json.dumps(SubmitDocument(messageId=message_id, orderId=order_id, state=state))
-                )
-            _tell_end(order_id, status, wait)
+                print(json.dumps(_document(message_id, order_id, became)))
+            _tell_end(order_id, became, wait)
             return
         late = order_id is not None and not no_wait and _is_late(found, order_id, WAIT)
         if as_json:
-            print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id, state=None)))
+            print(json.dumps(_document(message_id, order_id, None)))
         elif order_id is None:
             print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
         elif late:
@@ -93,7 +109,7 @@ def submit_command(
             print(hint(f"Sent. See: {command_line('show', order_id)}"))
 
 
-def _waited(client: Client, order_id: str, within: float) -> OrderStatus | None:
+def _waited(client: Client, order_id: str, message_id: str, within: float) -> WaitResult | None:
     """Wait until the order has ended, and print each change of it on standard error."""
     if not TASK_ID.fullmatch(order_id):
         return None  # it is sent only if asked explicitly, and is rejected
@@ -101,6 +117,7 @@ def _waited(client: Client, order_id: str, within: float) -> OrderStatus | None:
     return client.wait(
         order_id,
         timeout=timedelta(seconds=within),
+        message_id=message_id,
         on_change=lambda status: err.print(inert(_in_words(status))),
         sleep=pause,
         moment=moment,
@@ -113,22 +130,42 @@ def _in_words(status: OrderStatus) -> str:
     return f"{status.order_id}: {', '.join([status.state, *steps])}"
 
 
-def _tell_end(order_id: str | None, status: OrderStatus | None, waited: float) -> None:
+def _document(message_id: str, order_id: str | None, became: WaitResult | None) -> SubmitDocument:
+    problems = became.problems if isinstance(became, Rejected) else ()
+    return {
+        "messageId": message_id,
+        "orderId": order_id,
+        "outcome": None if became is None else _OUTCOMES[type(became)],
+        "state": became.status.state if isinstance(became, Ended | StillOpen) else None,
+        "problems": problem_documents(problems),
+    }
+
+
+def _tell_end(order_id: str | None, became: WaitResult | None, waited: float) -> None:
     """Return if the order is completed. Otherwise raise ConsoleError with what is known of it."""
     time = format_duration(round(waited * SECOND))
-    if order_id is None or status is None:
-        raise ConsoleError(
-            f"Sent, but {order_id or 'the order'} is not known after {time}: it may still be on "
-            "its way, have been rejected, or have ended and not been kept. "
-            "See: roundsman rejected ls",
-            UNCONFIRMED,
-        )
-    if status.state is TaskState.COMPLETED:
-        return
-    show = f"See: {command_line('show', order_id)}"
-    if status.ended:
-        raise ConsoleError(f"{order_id} is {status.state}, not completed. {show}")
-    raise ConsoleError(f"{order_id} has not ended after {time}. {show}", UNCONFIRMED)
+    show = f"See: {command_line('show', order_id)}" if order_id else ""
+    match became:
+        case Ended(status) if status.state is TaskState.COMPLETED:
+            return
+        case Ended(status):
+            raise ConsoleError(f"{order_id} is {status.state}, not completed. {show}")
+        case Removed():
+            raise ConsoleError(
+                f"{order_id} has ended, and its record was removed: how it ended is not kept.",
+                UNCONFIRMED,
+            )
+        case Rejected(problems=problems):
+            listed = "; ".join(map(str, problems))
+            raise ConsoleError(f"{order_id} was rejected: {listed}. See: roundsman rejected ls")
+        case StillOpen():
+            raise ConsoleError(f"{order_id} has not ended after {time}. {show}", UNCONFIRMED)
+        case _:
+            raise ConsoleError(
+                f"Sent, but {order_id or 'the order'} is not known after {time}: it may still be "
+                "on its way. See: roundsman rejected ls",
+                UNCONFIRMED,
+            )
 
 
 def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan
-from roundsman.engine.effects import may_have_taken_effect, without_compensation
+from roundsman.engine.effects import (
+    from_earlier_rounds,
+    may_have_taken_effect,
+    without_compensation,
+)
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.situations import Asleep, AwaitsSignal
@@ -96,7 +100,8 @@ def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
     """Return the steps that were to be undone, have no compensation, and may stand."""
     if plan is None or task.ending is None:
         return []
-    return [*filter(task.ending.undoes, without_compensation(plan, task.steps))]
+    stays = without_compensation(plan, task.steps, task.used_rounds)
+    return [*filter(task.ending.undoes, stays)]
 
 
 def task_summary(task: Task) -> TaskSummaryDocument:
@@ -209,5 +214,8 @@ def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
 
     They are in the order of the plan; without one, in that of the task's record.
     """
-    names = step_names(task, plan) if plan else task.steps
-    return [name for name in names if may_have_taken_effect(task.step(name))]
+    if plan is None:
+        return [name for name, record in task.steps.items() if may_have_taken_effect(record)]
+    found = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
+    before = from_earlier_rounds(plan, task.steps, task.used_rounds)
+    return list(dict.fromkeys((*found, *before)))

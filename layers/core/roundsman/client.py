@@ -4,12 +4,15 @@ read its status.
     client = Client.of_stack("shop")
     client.submit({"orderId": "ord-1001", "lines": [...]})
     client.status("ord-1001")
-    client.wait("ord-1001", timeout=timedelta(minutes=5))
+    match client.wait("ord-1001", timeout=timedelta(minutes=5)):
+        case Ended(status): ...
+        case Rejected(problems=problems): ...
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
 What it needs is the right to send to the SubmissionQueue (to submit, cancel and signal), to send to
-an agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an
-order without a token, also to read the plans in ControlTable.
+an agent's reply queue (to answer), and to read TasksTable (for a status); to wait for an order,
+also to read the ids in OrdersTable and the rejections in ControlTable; to answer a step of an order
+without a token, also to read the plans in ControlTable.
 """
 
 import time
@@ -17,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 import boto3
 
@@ -25,6 +28,7 @@ from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_w
 from roundsman.aws.clients import CONFIG
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.control import DynamoPlans
+from roundsman.aws.dynamodb.rejections import DynamoRejections
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import describe_stack, reply_queue_of
@@ -33,6 +37,7 @@ from roundsman.errors import (
     InvalidToken,
     NotWaiting,
     PermanentError,
+    Problem,
     RoundsmanError,
     SchemaTooNew,
     TransientError,
@@ -55,14 +60,21 @@ if TYPE_CHECKING:
 __all__ = [
     "CallRefused",
     "Client",
+    "Ended",
     "InvalidCall",
     "InvalidToken",
+    "NeverHeardOf",
     "OrderStatus",
     "PermanentError",
+    "Problem",
+    "Rejected",
+    "Removed",
     "SchemaTooNew",
+    "StillOpen",
     "TransientError",
     "TryAgain",
     "UnreadableRecord",
+    "WaitResult",
 ]
 
 LONGEST_REASON = 500  # characters of a cancellation's reason
@@ -71,6 +83,9 @@ FIRST_LOOK_AFTER = 0.25  # seconds; an order without slow steps ends within one 
 LONGEST_BETWEEN_LOOKS = 15.0  # seconds; an order that takes hours is read 240 times an hour
 GROWTH = 1.5
 """By how much longer each interval between two looks is than the one before."""
+
+MOST_SENT = 1_000
+"""How many orders a client remembers to have sent, to know their rejections from earlier ones."""
 
 
 class InvalidCall(RoundsmanError):
@@ -104,6 +119,57 @@ class OrderStatus:
         return self.ended_at is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The order has ended: its task is Completed, Undone, Cancelled or Archived."""
+
+    status: OrderStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The order has ended, and the record of its task was removed after its retention.
+
+    How it ended is not kept. To learn it, give the workflow a `retain_for`, or read statuses.
+    """
+
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Submission has rejected the event: there is no such order. The event is in the RejectedQueue.
+
+    Submission keeps a rejection for a day.
+    """
+
+    order_id: str
+    problems: tuple[Problem, ...]
+    """What was wrong with the event, by its field; without a value of it."""
+    rejected_at: int
+    """Epoch ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class StillOpen:
+    """The time is over, and the order has not ended. `status` is what was read last."""
+
+    status: OrderStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NeverHeardOf:
+    """The time is over, and the stack has neither the order nor a rejection of it.
+
+    Its event may never have been sent, or may still wait in the SubmissionQueue.
+    """
+
+    order_id: str
+
+
+WaitResult: TypeAlias = Ended | Removed | Rejected | StillOpen | NeverHeardOf
+
+
 class Client:
     """Calls one deployed stack.
 
@@ -121,6 +187,8 @@ class Client:
         self.outputs: Mapping[str, str] = dict(outputs)
         self._sqs = sqs
         self._dynamodb = dynamodb
+        self._sent: dict[str, str] = {}
+        """The message of the last event of each order that this client has sent."""
 
     @classmethod
     def of_stack(cls, name: str) -> "Client":
@@ -155,7 +223,10 @@ class Client:
             parse_json(body)
         except ValueError as error:
             raise InvalidCall(f"The event of {order_id} is not JSON: {error}.") from error
-        self.submit_text(body)
+        self._sent.pop(order_id, None)
+        self._sent[order_id] = self.submit_text(body)
+        if len(self._sent) > MOST_SENT:
+            del self._sent[next(iter(self._sent))]
         return order_id
 
     def submit_text(self, body: str) -> str:
@@ -306,46 +377,83 @@ class Client:
         order_id: str,
         *,
         timeout: timedelta,
+        message_id: str | None = None,
         on_change: Callable[[OrderStatus], object] = lambda _status: None,
         sleep: Callable[[float], object] = time.sleep,
         moment: Callable[[], float] = time.monotonic,
-    ) -> OrderStatus | None:
-        """Wait until the order has ended, for at most `timeout`, and return its state.
+    ) -> WaitResult:
+        """Wait for at most `timeout` until it is known what became of the order, and return it.
 
-        If the time is over before, it is the state that was read last, whose `ended` is false; None
-        if the order had no task until then. None is also returned as soon as a task that was seen
-        is gone: it has ended, and its workflow keeps none (`retain_for`).
+        That is Ended with its state; Removed if it has ended and its record is gone; Rejected if
+        its event was rejected and no order has its id. When the time is over: StillOpen with the
+        state that was read last, or NeverHeardOf if nothing is known of the order.
 
-        The record is read at growing intervals, from a quarter of a second to 15 s. `on_change` is
-        called with each state that differs from the one before. `sleep` takes seconds, and `moment`
-        is a monotonic clock in seconds.
+        `message_id` is the message of the event, as `submit_text` returns it: only a rejection of
+        that message counts. If it is None, it is that of the last event of the order that this
+        client has sent by `submit`; if there is none, every rejection of the last day counts.
 
-        Raises TypeError if `timeout` is not a timedelta, ValueError if it is negative, and as
-        `status`; TryAgain only if the last read of the waiting time has failed so.
+        The records are read at growing intervals, from a quarter of a second to 15 s. `on_change`
+        is called with each state that differs from the one before. `sleep` takes seconds, and
+        `moment` is a monotonic clock in seconds.
+
+        Raises TypeError if `timeout` is not a timedelta, ValueError if it is negative, InvalidCall
+        if the outputs lack a table, and as `status`; TryAgain only if the last read of the waiting
+        time has failed so.
         """
         if not isinstance(timeout, timedelta):
             raise TypeError(f"timeout must be a timedelta, not {timeout!r}")
         if timeout < timedelta(0):
             raise ValueError(f"timeout must not be negative: {timeout}")
         end, interval = moment() + timeout.total_seconds(), FIRST_LOOK_AFTER
+        message_id = message_id or self._sent.get(order_id)
         seen: OrderStatus | None = None
         while True:
             left = end - moment()
             try:
-                status = self.status(order_id)
+                found = self._found(order_id, message_id, seen)
             except TryAgain:
                 if left <= 0:
                     raise
-                status = seen
-            if status is not None and status != seen:
+                found = seen
+            status = found.status if isinstance(found, Ended) else found
+            if isinstance(status, OrderStatus) and status != seen:
                 on_change(status)
-            if left <= 0 or (status is None and seen is not None):
-                return status
-            if status is not None and status.ended:
-                return status
-            seen = status
+            if isinstance(found, Ended | Removed | Rejected):
+                return found
+            if left <= 0:
+                return NeverHeardOf(order_id) if found is None else StillOpen(found)
+            seen = found
             sleep(min(interval, left))
             interval = min(interval * GROWTH, LONGEST_BETWEEN_LOOKS)
+
+    def _found(
+        self, order_id: str, message_id: str | None, seen: OrderStatus | None
+    ) -> Ended | Removed | Rejected | OrderStatus | None:
+        """What is known of the order now: its end, or the state of the open task; None if nothing.
+
+        `seen` is its state as it was read before. An order counts before a rejection.
+        """
+        status = self.status(order_id)
+        if status is None and seen is None:
+            rejected = self._rejection(order_id, message_id)
+            self._output("OrdersTableName")  # raises InvalidCall
+            if not self._store().has_order(order_id):
+                return rejected
+            status = self.status(order_id)  # order and task are stored together: perhaps just now
+        if status is None:
+            return Removed(order_id)
+        return Ended(status) if status.ended else status
+
+    def _rejection(self, order_id: str, message_id: str | None) -> Rejected | None:
+        rejections = DynamoRejections(
+            self._tables(), control_table=self._output("ControlTableName")
+        )
+        found = (
+            rejections.of_order(order_id, now())
+            if message_id is None
+            else rejections.of_message(message_id, now())
+        )
+        return None if found is None else Rejected(order_id, found.problems, found.rejected_at)
 
     def _wait(
         self, token: str | None, order_id: str | None, step: str | None

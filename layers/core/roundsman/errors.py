@@ -8,6 +8,16 @@ UNTYPED = "PermanentError"
 """The type of a permanent error whose author gave none."""
 
 
+def kind_of(value: object) -> str:
+    """Return the type of a value in words: `an int`.
+
+    For the message of a call that is refused while an order is processed: it is shown in alerts,
+    and the value itself may be of the order.
+    """
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class RoundsmanError(Exception):
     """The base class of all exceptions that Roundsman defines."""
 
@@ -48,10 +58,10 @@ class TransientError(RoundsmanError):
         super().__init__(message)
         self.cause = cause
         if not isinstance(no_effect, bool):
-            raise TypeError(f"no_effect must be True or False, not {no_effect!r}")
+            raise TypeError(f"no_effect must be True or False, not {kind_of(no_effect)}")
         self.no_effect = no_effect
         if retry_after is not None and not isinstance(retry_after, timedelta):
-            raise TypeError(f"retry_after must be a timedelta, not {retry_after!r}")
+            raise TypeError(f"retry_after must be a timedelta, not {kind_of(retry_after)}")
         self.retry_after = retry_after
 
 
@@ -141,10 +151,11 @@ class InvalidInput(InvalidMessage, ValueError):
 
 
 class RejectedOrder(InvalidMessage):
-    """An order event that is rejected.
+    """A message of the SubmissionQueue that is rejected.
 
     `order_id`, `reply_to` and `correlation_id` are for sending the `rejected` status. Each is
-    None if the event has no usable value for it.
+    None if the event has no usable value for it. `is_order` says that the event was to store an
+    order: a cancellation or a signal of an order can be rejected, too.
     """
 
     def __init__(
@@ -154,8 +165,10 @@ class RejectedOrder(InvalidMessage):
         order_id: str | None = None,
         reply_to: str | None = None,
         correlation_id: str | None = None,
+        is_order: bool = False,
     ) -> None:
         super().__init__(problems)
+        self.is_order = is_order
         self.order_id = order_id
         self.reply_to = reply_to
         self.correlation_id = correlation_id

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from roundsman.agents.agent import Agent, Answer, answer_again
+from roundsman.agents.author_errors import leaves_of
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.outcomes import DidNotHappen, Happened
@@ -186,6 +187,8 @@ class RequestRun:
         if end.not_yet is not None:
             self.leave_effect()
             return end.not_yet
+        if end.wrong_call is not None:
+            return end.wrong_call()
         if not end.done:
             if operation == PERFORM:
                 self._lose(end)
@@ -194,8 +197,9 @@ class RequestRun:
             self.services.reminders.append(own_request(request))
         try:
             value = function(request)
-        except PermanentError as refusal:
-            self.refusal = refusal
+        except Exception as error:
+            found = [one for one in leaves_of(error) if isinstance(one, PermanentError)]
+            self.refusal = max(found, key=lambda one: one.untyped, default=None)
             raise
         if value is LOOKS:
             value = self._found()
@@ -205,8 +209,8 @@ class RequestRun:
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
-        if error := end.raised():
-            raise error
+        if failed := end.raised():
+            raise failed
         return value
 
     def _found(self) -> Happened | DidNotHappen:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from random import Random
 
+from roundsman.agents.callbacks import Callback
+from roundsman.agents.outcomes import LONGEST_WAIT
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
@@ -104,7 +106,30 @@ class Mishaps:
 
 SHARES = tuple(field.name for field in fields(Mishaps) if field.name != "longest_delay")
 NONE = Mishaps()
-REFUSED = CallEnd(done=False, error=PermanentError("Refused", "by chance"))
+_REFUSED = PermanentError("Refused", "by chance")
+_DOWN, _NOTHING = TransientError("503"), TransientError("503", no_effect=True)
+_RESET = TransientError("the connection was reset")
+
+FAILURES = (
+    CallEnd(done=False, error=_NOTHING),
+    CallEnd(done=False, error=_DOWN),
+    CallEnd(done=False, error=ExceptionGroup("of calls", [_NOTHING, _NOTHING])),
+    CallEnd(done=False, error=ExceptionGroup("of calls", [_DOWN, _NOTHING])),
+    CallEnd(done=False, wrong_call=lambda: Callback(within=2 * LONGEST_WAIT)),
+)
+"""Failures without an effect; some promise that, and one is a defect of the agent's function."""
+
+LOST = (
+    CallEnd(error=_RESET),
+    CallEnd(error=ExceptionGroup("of calls", [_NOTHING, _RESET])),
+)
+"""Failures with an effect, which the agent's function does not know of."""
+
+REFUSALS = (
+    CallEnd(done=False, error=_REFUSED),
+    CallEnd(error=ExceptionGroup("of calls", [_RESET, _REFUSED])),
+)
+"""Refusals; of calls side by side another one has had the effect."""
 
 
 class RandomFaults(Faults):
@@ -162,17 +187,14 @@ class RandomServices(ScriptedServices):
             return self._chance.choice(ends)()
         if lot - self._mishaps.troubles < self._mishaps.refusals:
             self.troubles += 1
-            return REFUSED
+            return REFUSALS[self.troubles % len(REFUSALS)]
         return end
 
     @property
     def _ends(self) -> tuple[Callable[[], CallEnd], ...]:
         return (
-            # Every other one promises that the service did nothing, by no further chance.
-            lambda: CallEnd(
-                done=False, error=TransientError("503", no_effect=self.troubles % 2 == 0)
-            ),
-            lambda: CallEnd(error=TransientError("the connection was reset")),
+            lambda: FAILURES[self.troubles % len(FAILURES)],  # by no further chance
+            lambda: LOST[self.troubles % len(LOST)],
             lambda: CallEnd(done=False, dies=True),
             lambda: CallEnd(dies=True),
             lambda: CallEnd(takes=self._some_time()),

@@ -10,9 +10,11 @@ performs it.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from roundsman.agents.author_errors import leaves_of
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
 from roundsman.errors import PermanentError, TransientError
@@ -50,10 +52,16 @@ class CallEnd:
     not_yet: NotYet | None = None
     """What the agent's function returns because the outside job, which the call may have begun, is
     not done; None if the call is no such poll."""
+    wrong_call: Callable[[], object] | None = None
+    """A call that the agent's function makes and that raises; None if it makes none."""
 
     def raised(self) -> Exception | None:
         """The error without its traceback, because many calls may share one CallEnd."""
-        return None if self.error is None else self.error.with_traceback(None)
+        if self.error is None:
+            return None
+        for leaf in leaves_of(self.error):
+            leaf.__traceback__ = None
+        return self.error.with_traceback(None)
 
 
 DOES_IT = CallEnd()
@@ -96,6 +104,24 @@ class Script:
     def fails(self, times: int = 1, error: Exception | None = None) -> "Script":
         """The call fails without effect, with TransientError("503") or with `error`."""
         return self.add(CallEnd(done=False, error=error or TransientError("503")), times)
+
+    def fails_side_by_side(
+        self, *errors: Exception, times: int = 1, in_part: bool = False
+    ) -> "Script":
+        """The call fails with an ExceptionGroup of `errors`, as several calls in a TaskGroup do.
+
+        It has no effect, unless it fails only `in_part`: then a call that is not in the group has
+        had the effect. Raises ValueError if no error is given.
+        """
+        failed = ExceptionGroup("calls side by side", errors)
+        return self.add(CallEnd(done=in_part, error=failed), times)
+
+    def calls_wrongly(self, call: Callable[[], object], times: int = 1) -> "Script":
+        """The agent's function makes a call that Roundsman refuses, and nothing has an effect.
+
+        `call` is for example `lambda: book_leg.named("KB 101")`.
+        """
+        return self.add(CallEnd(done=False, wrong_call=call), times)
 
     def refuses(
         self, error: str = "Refused", message: str = "", *, times: int = FOR_EVER

@@ -339,6 +339,28 @@ def test_a_refusal_after_a_try_that_did_nothing_is_that_of_the_only_call(
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, Effect.NONE)
 
 
+@pytest.mark.parametrize(
+    ("errors", "outcome", "effect"),
+    [
+        ((DID_NOTHING, DID_NOTHING), Outcome.TRANSIENT, Effect.NONE),
+        ((DID_NOTHING,), Outcome.TRANSIENT, Effect.NONE),
+        ((DID_NOTHING, Busy("429")), Outcome.TRANSIENT, None),
+        ((DID_NOTHING, DECLINED), Outcome.PERMANENT, None),
+        ((DECLINED,), Outcome.PERMANENT, None),
+    ],
+    ids=str,
+)
+def test_calls_side_by_side_had_no_effect_only_if_each_that_failed_says_so(
+    clock: Clock,
+    notes: Notes,
+    errors: tuple[Exception, ...],
+    outcome: Outcome,
+    effect: Effect | None,
+) -> None:
+    reply = reply_of(payment(raising(ExceptionGroup("of calls", errors))), clock, notes)
+    assert (reply.outcome, reply.effect) == (outcome, effect)
+
+
 def test_the_promise_proves_nothing_for_what_was_read_before_or_may_have_happened(
     clock: Clock, notes: Notes
 ) -> None:
@@ -364,7 +386,7 @@ def test_a_circuit_that_opens_by_a_call_that_did_nothing_is_no_call(
 
 
 def test_the_promise_is_true_or_false() -> None:
-    with pytest.raises(TypeError, match="no_effect must be True or False, not 503"):
+    with pytest.raises(TypeError, match="no_effect must be True or False, not an int"):
         TransientError("503", no_effect=503)  # type: ignore[arg-type]  # as a mistake
 
 
@@ -395,6 +417,7 @@ def test_a_call_that_may_not_be_noted_is_not_made_and_the_attempt_counts(
     assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
     assert reply.error is not None
     assert reply.error.type == "CallRefused"
+    assert reply.error.message == "unexpected error; see the log of the payment agent"
     assert reported == [refused]
 
 

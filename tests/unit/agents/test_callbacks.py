@@ -54,7 +54,7 @@ def test_a_callback_comes_within_a_second_to_a_year(within: timedelta) -> None:
 
 
 def test_a_callbacks_time_is_a_timedelta() -> None:
-    with pytest.raises(TypeError, match="within must be a timedelta, not 60"):
+    with pytest.raises(TypeError, match="within must be a timedelta, not an int"):
         Callback(within=60)  # type: ignore[arg-type]  # the mistake that is meant
 
 

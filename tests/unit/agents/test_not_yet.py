@@ -76,7 +76,7 @@ def test_the_shortest_and_the_longest_times_are_taken(time: timedelta) -> None:
 
 
 def test_its_times_are_timedeltas() -> None:
-    with pytest.raises(TypeError, match="again_in must be a timedelta, not 60"):
+    with pytest.raises(TypeError, match="again_in must be a timedelta, not an int"):
         NotYet(again_in=60, within=HOUR)  # type: ignore[arg-type]  # the mistake that is meant
-    with pytest.raises(TypeError, match="within must be a timedelta, not 60"):
+    with pytest.raises(TypeError, match="within must be a timedelta, not an int"):
         NotYet(again_in=MINUTE, within=60)  # type: ignore[arg-type]  # the mistake that is meant

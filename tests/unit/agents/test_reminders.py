@@ -224,5 +224,5 @@ def test_the_shortest_and_the_longest_intervals(within: timedelta, every: timede
 
 
 def test_an_interval_is_a_timedelta() -> None:
-    with pytest.raises(TypeError, match="remind_every must be a timedelta, not 60"):
+    with pytest.raises(TypeError, match="remind_every must be a timedelta, not an int"):
         Callback(within=DAY, remind_every=60)  # type: ignore[arg-type]  # the mistake that is meant

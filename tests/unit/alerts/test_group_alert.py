@@ -1,6 +1,7 @@
 """Alerts: what an operator needs, in a form that SNS takes, without order contents."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -230,6 +231,10 @@ def test_an_undo_that_failed_is_critical_and_says_what_stands_and_what_is_undone
     [sample] = body["samples"]
     assert (sample["undone"], sample["undoFailed"]) == (["b"], ["a"])
     assert sample["mayHaveHappened"] == ["a", "c"]
+    world.task = replace(world.task, used_rounds={"gone": 1})
+    [sample] = alert_of(world)[1]["samples"]
+    assert sample["mayHaveHappened"] == ["a", "c", "gone"]
+    [sample] = body["samples"]
     assert sample["steps"] == {"a": "UndoError", "b": "Undone", "c": "Error"}
     assert sample["reason"] == "c: failed for good: CardDeclined: insufficient funds"
     assert body["summary"].startswith("1 order of story: the undo of a failed, so its effect may")

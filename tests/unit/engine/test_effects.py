@@ -2,7 +2,8 @@
 
 import pytest
 
-from roundsman.definition.workflow import Compensation
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.effects import (
     is_to_undo,
     left_to_undo,
@@ -11,9 +12,9 @@ from roundsman.engine.effects import (
     with_unknown_items,
     without_compensation,
 )
-from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, StepRecord
-from tests.support.machine_world import T0, plan, step
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, Effect, StepRecord, StepToAdd
+from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import changed_step, step_record
 
 P = ProcessState
@@ -52,7 +53,7 @@ def test_of_the_steps_of_the_plan_those_are_named_whose_effects_stay_or_are_to_b
         "d": step_record(process_state=P.PENDING, round=2),
         "gone": claimed,
     }
-    assert without_compensation(made, steps) == ["b", "d"]
+    assert without_compensation(made, steps, {}) == ["b", "d"]
     assert left_to_undo(made, steps) == ["a"]
     settled = {**steps, "a": step_record(process_state=P.UNDONE, started_at=T0)}
     assert left_to_undo(made, settled) == []
@@ -78,3 +79,70 @@ def test_only_the_items_of_a_fan_out_that_was_marked_are_unknown() -> None:
     made = plan(*fan_outs, step("c", when="input.wanted"), step("d", for_each="input.lines"))
     marked = step_record(outcome_unknown=True)
     assert with_unknown_items(made, {"a": marked, "b": StepRecord(), "c": marked}) == ["a"]
+
+
+# --- What a task has forgotten ---------------------------------------------------------------
+
+ONCE = Retry(max_attempts=1)
+FENCED = Compensation(fences_late_performs=True, retry=ONCE)
+FIND = step("find", retry=ONCE, compensation=FENCED)
+
+
+def stand_after_a_second_undo(world: World, *, under: Plan | None = None) -> set[str]:
+    """The task is undone, begins again, and is undone before anything of it has happened. The
+    result are the steps that its reason names."""
+    world.is_refused("ship", effect=Effect.NONE)
+    undo_all(world)
+    world.resubmit(again=True, under=under)
+    world.start()
+    world.is_refused("find", effect=Effect.NONE)
+    undo_all(world)
+    assert world.task.ending is not None
+    _, _, names = world.task.ending.why.partition("; without compensation: ")
+    return {*names.split(", ")} - {"ship"}  # which was asked, and has refused
+
+
+def undo_all(world: World) -> None:
+    while undos := [name for name in world.task.steps if world.state(name) is P.UNDOING]:
+        for name in undos:
+            world.succeeds(name)
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_an_undone_task_names_the_kind_of_an_added_step_whose_effect_stands_from_before() -> None:
+    note, leg = step("note", compensation=None), step("leg", compensation=FENCED)
+    ship = step("ship", "find", retry=ONCE)
+    world = World(plan(FIND, ship, may_add=(note, leg), on_failure=Undo()))
+    world.start()
+    world.adds("find", StepToAdd("note[x]", input={}), StepToAdd("leg[y]", input={}))
+    world.succeeds("note[x]")
+    world.succeeds("leg[y]")
+    assert stand_after_a_second_undo(world) == {"note"}
+
+
+def test_an_undone_task_names_the_former_items_whose_effects_stand_from_before() -> None:
+    pick = step("pick", "find", for_each="input.lines", compensation=None)
+    made = plan(FIND, pick, step("ship", "pick", retry=ONCE), on_failure=Undo())
+    world = World(made, order={"lines": [1, 2]})
+    world.start()
+    world.succeeds("find")
+    world.succeeds("pick[0]")
+    world.succeeds("pick[1]")
+    assert stand_after_a_second_undo(world) == {"pick[0]", "pick[1]"}
+
+
+def test_an_undone_task_names_a_step_that_its_plan_has_no_more() -> None:
+    mail = step("mail", "find", compensation=None)
+    world = World(plan(FIND, mail, step("ship", "mail", retry=ONCE), on_failure=Undo()))
+    world.start()
+    world.succeeds("find")
+    world.succeeds("mail")
+    assert stand_after_a_second_undo(world, under=plan(FIND, on_failure=Undo())) == {"mail"}
+
+
+def test_what_the_plan_undoes_is_not_among_what_stands_from_before() -> None:
+    leg, note = step("leg", compensation=FENCED), step("note", compensation=None)
+    pick = step("pick", for_each="input.lines", compensation=FENCED)
+    made = plan(FIND, pick, may_add=(leg, note))
+    former = {"pick[0]": step_record(round=2), "find": step_record(round=2)}
+    assert without_compensation(made, former, {"leg": 1, "note": 2, "gone": 1}) == ["note", "gone"]

@@ -206,7 +206,7 @@ def test_what_was_left_out_and_undone_is_not_undone_again() -> None:
     world.succeeds("pick[0]")
     assert world.task_state() is TaskState.UNDONE
     expanded = world.plan.for_task(world.task)
-    assert without_compensation(expanded, world.task.steps) == ["ship"]
+    assert without_compensation(expanded, world.task.steps, {}) == ["ship"]
 
 
 def test_an_undo_that_fails_archives_the_task_and_can_be_made_again_or_by_hand() -> None:

@@ -16,9 +16,10 @@ from typing import TypeAlias
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
+from roundsman.agents.author_errors import Raised, is_remote, raised_by
 from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
-from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
+from roundsman.agents.guard import CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
     WRONG_THEN,
@@ -32,11 +33,10 @@ from roundsman.agents.outcomes import (
     succeeded,
     transient,
     unexpected,
-    wait_of,
     waiting,
 )
 from roundsman.agents.request import Perform, StepRequest, own_request
-from roundsman.errors import AccessError, Busy, InvalidInput, PermanentError, TransientError
+from roundsman.errors import AccessError, Busy, PermanentError, TransientError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.task import PERFORM, Effect
 
@@ -104,6 +104,8 @@ class Attempt:
     _probing: bool = field(default=False, init=False)
     """Whether the last call was one of the probe, and has not returned."""
     _failure: AttemptResult | None = field(default=None, init=False)
+    _last: Raised | None = field(default=None, init=False)
+    """What the last call has raised, or None."""
 
     def make(self) -> AttemptResult:
         """Make the attempt, and return how it ended.
@@ -151,7 +153,7 @@ class Attempt:
         except (Busy, CallHeld):
             raise  # the service did nothing, or was not called
         except Exception as error:
-            if not _did_nothing(error):
+            if not self._raised(error).did_nothing:
                 self._may_have_happened()
             raise
 
@@ -221,9 +223,10 @@ class Attempt:
                 raise TurnCameTooLate("no time was left when the call was allowed; not attempted")
             self._calls += function is self.function
             try:
-                return function(own_request(request))
-            except TransientError as error:
-                self._calls_without_effect += function is self.function and error.no_effect
+                return self._called(function, request)
+            except Exception as error:
+                own = function is self.function
+                self._calls_without_effect += own and self._raised(error).did_nothing
                 raise
             finally:
                 self._took = request.clock() - began
@@ -232,13 +235,34 @@ class Attempt:
             returned = self.guard.call(
                 let_through, ends_at=request.ends_at, asks=asks, follows=follows
             )
-        except EXPECTED:
-            raise
         except Exception as error:
-            self.report(error)
+            for one in self._raised(error).errors:
+                if not isinstance(one, EXPECTED):
+                    self.report(one)
             raise
         self._probing = False
         return returned
+
+    def _called(self, function: Perform, request: StepRequest) -> object:
+        """Call an author's function. Of an ExceptionGroup, the error that decides is raised.
+
+        It is called within the guard, so that the circuit breaker sees that error.
+        """
+        self._last = None
+        try:
+            return function(own_request(request))
+        except ExceptionGroup as group:
+            self._last = raised_by(group)
+        except Exception as error:
+            if self._last is None:  # else the probe's own error passes through its wrapper
+                self._last = raised_by(error)
+            raise
+        raise self._last.errors[0]  # outside of the except block: the group is not its context
+
+    def _raised(self, error: Exception) -> Raised:
+        """What the last call has raised, if this is the error in it that decides."""
+        last = self._last
+        return last if last is not None and last.errors[0] is error else Raised((error,))
 
     def _ask(self, probe: Perform) -> AttemptResult | None:
         """Call the probe; return how the attempt ends, or None if the function must be called.
@@ -274,7 +298,7 @@ class Attempt:
     def _probe(self, probe: Perform) -> object:
         def served(request: StepRequest) -> object:
             try:
-                return probe(request)
+                return self._called(probe, request)
             except AccessError as error:
                 if not self._undoes_whatever_happened:
                     raise
@@ -332,7 +356,9 @@ class Attempt:
     def _wait(self, state: RetryCallState) -> float:
         """The wait in seconds before the next try: backoff with full jitter, or `retry_after`."""
         cap = min(FIRST_WAIT << (state.attempt_number - 1), LONGEST_WAIT)
-        return max(self.jitter() * cap, _asked_of(state) or 0) / SECOND
+        error = state.outcome.exception() if state.outcome else None
+        asked = self._raised(error).retry_after if isinstance(error, Exception) else None
+        return max(self.jitter() * cap, asked or 0) / SECOND
 
     def _is_to_be_given_back(self, state: RetryCallState) -> bool:
         wait = state.upcoming_sleep * SECOND
@@ -348,23 +374,18 @@ class Attempt:
     def _failed(self, error: Exception) -> AttemptResult:
         if isinstance(error, TurnCameTooLate | NotNoted):
             return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._may_have_acted)
-        asked = f"the probe of {self.request.step}: " if self._probing else ""
-        if isinstance(error, AccessError):
-            # A person repairs it, as a defect: until then, no order may fail for it.
-            asked_for = wait_of(error.retry_after)
-            return unexpected(type(error).__name__, f"{asked}{error}", asked_for)
-        if isinstance(error, TransientError):
-            return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
-        if isinstance(error, PermanentError) and self._probing:
-            # A refused probe proves nothing about the effect, so the step must not fail for good.
-            return transient(error.error_type, f"{asked}{error.message}")
-        if isinstance(error, PermanentError):
-            return permanent(error.error_type, error.message)
-        message = f"unexpected error; see the log of the {self.agent} agent"
-        if isinstance(error, InvalidInput):  # its problems name fields, and quote no values
-            message = f"the stored input does not have the type that the code reads: {error}"
-        fail = transient if _is_remote(error) else unexpected
-        return fail(type(error).__name__, f"{asked}{message}")
+        raised = self._raised(error)
+        error_type, message = raised.told(self.agent)
+        if self._probing:
+            message = f"the probe of {self.request.step}: {message}"
+        elif isinstance(error, PermanentError):
+            # Calls beside the one that was refused may have had their effect.
+            return replace(permanent(error_type, message), outcome_unknown=raised.side_by_side)
+        # A refused probe proves nothing about the effect, so the step must not fail for good. A
+        # person repairs an AccessError, as a defect: until then, no order may fail for it.
+        expected = isinstance(error, TransientError | PermanentError) or is_remote(error)
+        fail = transient if expected and not isinstance(error, AccessError) else unexpected
+        return fail(error_type, message, raised.retry_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,14 +393,6 @@ class _NotServed:
     """The service did not serve the probe, which the undo does not need."""
 
     error: AccessError
-
-
-def _is_remote(error: Exception) -> bool:
-    """Whether a call over the network failed, and not the author's code.
-
-    Libraries for calls raise OSError or a subclass of it. One about a file is a defect.
-    """
-    return isinstance(error, OSError) and not isinstance(error, OF_FILES)
 
 
 def may_pass(error: BaseException) -> bool:
@@ -390,15 +403,6 @@ def may_pass(error: BaseException) -> bool:
     the call again.
     """
     return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
-
-
-def _did_nothing(error: Exception) -> bool:
-    return isinstance(error, TransientError) and error.no_effect
-
-
-def _asked_of(state: RetryCallState) -> int | None:
-    error = state.outcome.exception() if state.outcome else None
-    return wait_of(error.retry_after) if isinstance(error, TransientError) else None
 
 
 def _counted(ended: AttemptResult, tries: int) -> AttemptResult:

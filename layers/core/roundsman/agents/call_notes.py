@@ -114,11 +114,12 @@ class CallNote:
         as no call. After several calls it is not: an earlier one may have had the effect, and the
         service may have refused the last one because of it. `without_effect` is how many of the
         calls ended with the promise that the service did nothing: these are as good as no call.
+        After a refusal among calls side by side, the outcome is unknown and nothing is proved.
         """
         given_back = ended.outcome is Outcome.HELD and not ended.outcome_unknown
         may_have_acted = calls - without_effect
         refused = ended.outcome is Outcome.PERMANENT and ended.effect is None
-        refused = refused and may_have_acted == 1
+        refused = refused and may_have_acted == 1 and not ended.outcome_unknown
         failed = ended.outcome is Outcome.TRANSIENT and calls > 0 and not may_have_acted
         if not (given_back or refused or failed) or self.request.outcome_unknown:
             return ended

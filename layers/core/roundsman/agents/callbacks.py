@@ -41,6 +41,7 @@ from roundsman.errors import (
     NotWaiting,
     PermanentError,
     TransientError,
+    kind_of,
 )
 from roundsman.model.json import canonical_json
 from roundsman.model.task import PERFORM, Task, idempotency_key
@@ -69,14 +70,14 @@ class Callback:
 
     def __post_init__(self) -> None:
         if not isinstance(self.within, timedelta):
-            raise TypeError(f"within must be a timedelta, not {self.within!r}")
+            raise TypeError(f"within must be a timedelta, not {kind_of(self.within)}")
         if not SHORTEST <= self.within <= LONGEST_WAIT:
             raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
         every = self.remind_every
         if every is None:
             return
         if not isinstance(every, timedelta):
-            raise TypeError(f"remind_every must be a timedelta, not {every!r}")
+            raise TypeError(f"remind_every must be a timedelta, not {kind_of(every)}")
         if not SHORTEST <= every < self.within:
             raise ValueError(
                 f"remind_every must be from 1 s to less than within ({self.within}), not {every}"
@@ -156,7 +157,7 @@ def failed_reply(token: str, error: PermanentError | TransientError, *, clock: C
     if isinstance(error, TransientError):
         ended = transient(type(error).__name__, error, wait_of(error.retry_after))
         return _reply(token, ended, clock)
-    raise TypeError(f"the error must be a PermanentError or a TransientError, not {error!r}")
+    raise TypeError(f"the error must be a PermanentError or a TransientError, not {kind_of(error)}")
 
 
 def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:

@@ -60,6 +60,7 @@ from roundsman.agents._http_connection import (
     why_broken,
     why_certificate_refused,
 )
+from roundsman.agents.outcomes import why_not_json
 from roundsman.errors import (
     Busy,
     CredentialRefused,
@@ -67,6 +68,7 @@ from roundsman.errors import (
     PermanentError,
     TransientError,
     WrongAddress,
+    kind_of,
 )
 from roundsman.model.json import Json, parse_json
 
@@ -205,8 +207,8 @@ class RemoteService:
         are the statuses, such as 429 and 503, by which the service says that it has done nothing
         and will do nothing. The whole call, with the connection, ends within `time_left`; only the
         name look-up has the system's own timeout. Raises TransientError or PermanentError, as
-        described at the top of this module, and DefinitionError if `no_effect_on` has another
-        number than the status of a failure.
+        described at the top of this module, DefinitionError if `no_effect_on` has another number
+        than the status of a failure, and TypeError if `body` is not JSON or a part not text.
 
         Once a byte was sent, a lost answer is a TransientError and the request is not sent again
         here: the agent asks the step's probe first. Only a call that was refused for its credential
@@ -226,7 +228,7 @@ class RemoteService:
         }
         content: bytes | None = None
         if body is not None:
-            content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
+            content = _json(body)
             headers["Content-Type"] = "application/json"
         deadline = Deadline(self._monotonic() + time_left.total_seconds(), self._monotonic)
         request = HttpRequest(method, target, headers, content)
@@ -458,12 +460,23 @@ class _IdleConnection:
     now: datetime
 
 
+def _json(body: Json) -> bytes:
+    """The body as JSON. Raises TypeError if it is not JSON; the message quotes no value."""
+    try:
+        return json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError, RecursionError):
+        why = why_not_json(body, "body")
+    raise TypeError(why)
+
+
 def _segment(part: str) -> str:
     """Percent-encode one segment of a path.
 
     Raises PermanentError for an empty part, and for `.` and `..`, which servers resolve even if
-    they are encoded.
+    they are encoded, and TypeError for a part that is not text.
     """
+    if not isinstance(part, str):
+        raise TypeError(f"a part of the path must be text, not {kind_of(part)}")
     if part in ("", ".", ".."):
         raise PermanentError("PathUnsafe", "a part of the path is empty, or is . or ..")
     return quote(part, safe="")

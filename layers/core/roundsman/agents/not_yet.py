@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.agents.outcomes import LONGEST_WAIT
+from roundsman.errors import kind_of
 
 SHORTEST = timedelta(seconds=1)
 
@@ -36,7 +37,7 @@ class NotYet:
     def __post_init__(self) -> None:
         for name, value in (("again_in", self.again_in), ("within", self.within)):
             if not isinstance(value, timedelta):
-                raise TypeError(f"{name} must be a timedelta, not {value!r}")
+                raise TypeError(f"{name} must be a timedelta, not {kind_of(value)}")
         if not SHORTEST <= self.within <= LONGEST_WAIT:
             raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
         if not SHORTEST <= self.again_in <= self.within:

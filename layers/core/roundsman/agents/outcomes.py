@@ -11,7 +11,7 @@ from math import isfinite
 
 from roundsman.definition.input_types import as_json, read_input
 from roundsman.definition.workflow import LARGEST_RESULT, NamedStep, Step
-from roundsman.errors import UNTYPED, InvalidInput
+from roundsman.errors import UNTYPED, InvalidInput, kind_of
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json, size_in_bytes
@@ -86,7 +86,7 @@ def succeeded(result: object) -> AttemptResult:
         if levels(value) > DEEPEST_RESULT:
             raise ValueError
     except (TypeError, ValueError, RecursionError):
-        return unexpected(RESULT_NOT_JSON, _not_json(result))
+        return unexpected(RESULT_NOT_JSON, why_not_json(result, "result"))
     if size > LARGEST_RESULT:
         message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
         return permanent(RESULT_TOO_LARGE, message)
@@ -127,12 +127,12 @@ def _why_not_of_type(kind: Step, value: Json) -> str:
     return ""
 
 
-def _not_json(result: object) -> str:
-    """A sentence that names the first value of a result that cannot be in JSON, and its type.
+def why_not_json(value: object, name: str) -> str:
+    """A sentence that says which value in `value`, named `name`, cannot be in JSON, and its type.
 
     It quotes no value. Of the keys, which may come from an order, it quotes only plain names.
     """
-    found = _first_not_json(result, "result", 0) or f"result is {_a(result)}"
+    found = _first_not_json(value, name, 0) or f"{name} is {kind_of(value)}"
     return (
         f"{found}, which is not JSON; return text, finite numbers, true, false, None, lists, dicts"
     )
@@ -145,18 +145,19 @@ def _first_not_json(value: object, path: str, depth: int) -> str | None:
         return None if _is_text(value) else f"{path} is text with half of a surrogate pair"
     if isinstance(value, float):
         return None if isfinite(value) else f"{path} is {value}"
-    return None if value is None or isinstance(value, int) else f"{path} is {_a(value)}"
+    return None if value is None or isinstance(value, int) else f"{path} is {kind_of(value)}"
 
 
 def _first_within(
     value: dict[object, object] | list[object] | tuple[object, ...], path: str, depth: int
 ) -> str | None:
     if depth >= DEEPEST_RESULT:
-        return f"result is nested deeper than {DEEPEST_RESULT} levels"
+        whole = re.split(r"[.\[]", path)[0]
+        return f"{whole} is nested deeper than {DEEPEST_RESULT} levels"
     if isinstance(value, dict):
         for place, (key, item) in enumerate(value.items(), 1):
             if key is not None and not isinstance(key, str | int | float):
-                return f"{path} has a key that is {_a(key)}"
+                return f"{path} has a key that is {kind_of(key)}"
             if not _is_text(str(key)):
                 return f"{path} has a key with half of a surrogate pair"
             here = f"{path}.{key}" if _PLAIN_KEY.fullmatch(str(key)) else f"{path}[key {place}]"
@@ -171,11 +172,6 @@ def _first_within(
 
 def _is_text(value: str) -> bool:
     return sanitize(value) == value
-
-
-def _a(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def transient(error_type: object, message: object, retry_after: int | None = None) -> AttemptResult:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.effects import may_have_taken_effect
+from roundsman.engine.effects import from_earlier_rounds, may_have_taken_effect
 from roundsman.model.failure import retried_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
@@ -52,7 +52,10 @@ class Sample:
     @property
     def may_have_happened(self) -> list[str]:
         """The steps whose effect may have taken place and was not undone."""
-        return [name for name, record in self._records() if may_have_taken_effect(record)]
+        task, plan = self.task, self._expanded
+        found = [name for name, record in self._records() if may_have_taken_effect(record)]
+        before = plan and from_earlier_rounds(plan, task.steps, task.used_rounds)
+        return list(dict.fromkeys((*found, *(before or ()))))
 
     @property
     def undone(self) -> list[str]:

@@ -14,7 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.definition.expressions import NotThere, compile_condition, shape_of, steps_read
-from roundsman.errors import DefinitionError
+from roundsman.errors import DefinitionError, kind_of
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
     check_attempt_time,
@@ -379,11 +379,11 @@ class NamedStep:
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str):
-            raise TypeError(f"the name of an added step must be a text, not {self.label!r}")
+            raise TypeError(f"the name of an added step must be a text, not {kind_of(self.label)}")
         if not LABEL.fullmatch(self.label):
             raise ValueError(
                 f"the name of an added step must be 1 to 40 characters of A-Z, a-z, 0-9, '.', '_' "
-                f"and '-', beginning with a letter, not {self.label!r}"
+                f"and '-', beginning with a letter; {_why_no_label(self.label)}"
             )
         if not all(isinstance(one, NamedStep | Step | str) for one in self.after):
             raise TypeError(f"after of {self.name} must have steps or their names")
@@ -398,6 +398,15 @@ class NamedStep:
     def after_names(self) -> tuple[str, ...]:
         """Return the names of the steps in `after`."""
         return tuple(one if isinstance(one, str) else one.name for one in self.after)
+
+
+def _why_no_label(label: str) -> str:
+    """What is wrong with the label. It is not quoted, because it may come from an order."""
+    if not label:
+        return "this one is empty"
+    fits = LABEL.match(label)
+    place = fits.end() if fits else 0
+    return f"character {place + 1} of this one is {label[place]!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

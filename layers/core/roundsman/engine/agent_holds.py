@@ -49,9 +49,9 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     """Park the step because every agent that may take it is on hold, or its order is."""
     operation = context.decision.step(step.name).operation
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
-    holds = [view.hold_on(operation) for view in views]
-    until = min(context.now if hold is None else hold.until for hold in holds)
-    why = next((hold.why for hold in holds if hold and hold.why), "its agent accepts no work")
+    holds = [hold for view in views if (hold := view.hold_on(operation))]
+    until = min(hold.until for hold in holds)  # without one, `route` would have found an agent
+    why = next((hold.why for hold in holds if hold.why), "its agent accepts no work")
     _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
 
 

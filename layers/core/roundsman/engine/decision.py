@@ -648,7 +648,8 @@ class DecisionBuilder:
         if state is TaskState.ARCHIVED or state not in END_STATES or state is self.before.state:
             return
         why = ending.why
-        if stays := [*filter(ending.undoes, without_compensation(plan, self.steps))]:
+        stays = without_compensation(plan, self.steps, self.task.used_rounds)
+        if stays := [*filter(ending.undoes, stays)]:
             why = f"{why}; without compensation: {', '.join(stays)}"
         if unknown := with_unknown_items(plan, self.steps):
             why = f"{why}; not undone, since their items before the restore are not known: "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, StepRecord
+from roundsman.model.task import AfterUndo, StepRecord, step_of
 
 
 def may_have_been_performed(record: StepRecord) -> bool:
@@ -64,11 +64,38 @@ def with_unknown_items(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]
     ]
 
 
-def without_compensation(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
-    """The steps that have no compensation and whose effects may stand."""
-    return [
+def without_compensation(
+    plan: Plan, steps: Mapping[str, StepRecord], used_rounds: Mapping[str, int]
+) -> list[str]:
+    """The steps that have no compensation and whose effects may stand, those of earlier rounds
+    included (`from_earlier_rounds`)."""
+    stand = [
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation is None
-        if may_have_taken_effect(record) or record.round > 1  # an earlier round's effect may stand
+        if may_have_taken_effect(record)
     ]
+    return list(dict.fromkeys((*stand, *from_earlier_rounds(plan, steps, used_rounds))))
+
+
+def from_earlier_rounds(
+    plan: Plan, steps: Mapping[str, StepRecord], used_rounds: Mapping[str, int]
+) -> list[str]:
+    """The steps without compensation whose effects may stand from before they began again.
+
+    A task that began again has forgotten its items and the steps that were added to it, and a
+    change of the plan may have removed steps. `used_rounds` are the last rounds of those of which
+    the task has no record any more, by the name of the step or of the kind. Of a step that the plan
+    does not have, nothing says that it was undone.
+    """
+    before = [name for name, record in steps.items() if record.round > 1]
+    names = dict.fromkeys((*before, *used_rounds))
+    return [name for name in names if not _has_compensation(plan, name)]
+
+
+def _has_compensation(plan: Plan, name: str) -> bool:
+    """Whether the plan has a compensation for the step, which may be a former item of a fan-out, or
+    for the kind."""
+    kind, stored = step_of(name), plan.stored or plan
+    found = plan.steps.get(name) or stored.steps.get(kind) or plan.kinds.get(kind)
+    return found is not None and found.compensation is not None

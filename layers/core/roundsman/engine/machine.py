@@ -10,6 +10,7 @@ about steps that only wait, `signals` about steps that an application ends, `rou
 
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import Enum
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.added_steps import WRONG_THEN, why_not_added
@@ -271,30 +272,52 @@ def _why_not_applicable(context: DecisionContext, event: Replied) -> str:
     return "" if event.key == key else f"{event.step}: reply under another key ignored"
 
 
+class _About(Enum):
+    """What a reply is about, which decides whether it counts."""
+
+    CURRENT = "the attempt under way, or the callback that the step waits for"
+    EARLIER = "another attempt under the key, whose outcome is also that of the step"
+    FAILED = "a step that has failed, and has succeeded after all"
+    NOTHING = "nothing that is open"
+
+
+def _what_it_is_about(context: DecisionContext, step: StepPlan, event: Replied) -> _About:
+    """What the reply, which has the step's current key, is about."""
+    record = context.decision.step(step.name)
+    if record.operation != event.operation:
+        return _About.NOTHING
+    if record.locked_by == event.lock:
+        return _About.CURRENT
+    if _counts_for_any_attempt(event):
+        if record.waiting and event.callback:
+            return _About.CURRENT
+        if _accepts_earlier_outcome(context, step):
+            return _About.EARLIER
+    if event.outcome is Outcome.SUCCEEDED and _has_failed(context, step.name):
+        return _About.FAILED
+    return _About.NOTHING
+
+
 def _replied(context: DecisionContext, event: Replied) -> None:
     decision, step = context.decision, context.plan.steps[event.step]
     record = decision.step(step.name)
-    timely = record.operation == event.operation
-    current = timely and record.locked_by == event.lock
-    to_wait = record.waiting and event.callback
-    accepts = _accepts_earlier_outcome(context, step) or to_wait
-    counts = current or (timely and accepts and _counts_for_any_attempt(event))
+    about = _what_it_is_about(context, step, event)
+    counts = about in (_About.CURRENT, _About.EARLIER)
     credit_extensions(context)
     if counts or _is_overdue(context):
         _credit_wait(context, event.claimant)
     if counts and _answers(record, event):
         _record_answer(decision, record, event)
-    wait = record.situation
-    if isinstance(wait, AwaitsCallback) and counts and event.callback and _answers(record, event):
-        decision.stop_waiting(step.name, wait)
+        if event.callback and isinstance(record.situation, AwaitsCallback):
+            decision.stop_waiting(step.name, record.situation)
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
             undone(context, step)
         elif why := why_not_added(context, step.name, event.then):
-            _handle_wrong_then(context, step, event, why, current=current or to_wait)
+            _handle_wrong_then(context, step, event, why, current=about is _About.CURRENT)
         else:
             succeeded(context, step, event.result, event.then)
-    elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
+    elif about is _About.FAILED:
         if event.callback:
             _record_answer(decision, record, event)
         late_success(context, step, event)

@@ -120,7 +120,7 @@ TRANSITIONS: Sequence[
     (StepEvent.HELD, IDLE, (S.PARKED,), CountsInARow.GO_ON),
     (StepEvent.CONDITION_FALSE, (S.NOT_BEGUN, S.READY), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
     (StepEvent.CONDITION_FAILED, (S.NOT_BEGUN, S.READY), (S.FAILED,), CountsInARow.BEGIN_ANEW),
-    (StepEvent.NO_ITEMS, IDLE, (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.NO_ITEMS, (S.NOT_BEGUN, S.READY), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
     (StepEvent.UNCLAIMED, IDLE, (S.READY,), CountsInARow.GO_ON),
     (StepEvent.RETRY_DUE, (S.WAITS, S.PARKED), (S.READY,), CountsInARow.GO_ON),
     # An earlier attempt succeeded: the same effect under the same key.
@@ -152,7 +152,7 @@ TRANSITIONS: Sequence[
     (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     (StepEvent.FAILED, BUSY, (S.WAITS,), CountsInARow.CALLS_END),
     (StepEvent.OVERDUE, BUSY, (S.READY, S.WAITS), CountsInARow.CALLS_END),
-    (StepEvent.UNREAD, BUSY, (S.READY,), CountsInARow.GO_ON),
+    (StepEvent.UNREAD, (S.AT_AGENT,), (S.READY,), CountsInARow.GO_ON),
     (StepEvent.OUT_OF_TIME, BUSY, (S.READY,), CountsInARow.CALLS_END),
     (StepEvent.WAITS_ON, BUSY, (S.WAITS,), CountsInARow.CALLS_END),
     (StepEvent.EXHAUSTED, BUSY, (S.FAILED,), CountsInARow.CALLS_END),
@@ -167,7 +167,7 @@ TRANSITIONS: Sequence[
     (StepEvent.UNDO_BEGUN, (*IDLE, S.PROCESSED, S.FAILED), _UNDO_BEGINS, CountsInARow.BEGIN_ANEW),
     (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), CountsInARow.GO_ON),
     (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), CountsInARow.GO_ON),
-    (StepEvent.UNCLAIMED, UNDO_IDLE, (S.UNDO_READY,), CountsInARow.GO_ON),
+    (StepEvent.UNCLAIMED, (S.UNDO_READY,), SAME, CountsInARow.GO_ON),
     (StepEvent.RETRY_DUE, (S.UNDO_WAITS, S.UNDO_PARKED), (S.UNDO_READY,), CountsInARow.GO_ON),
     (StepEvent.SUCCEEDED, _ANY_UNDO, (S.UNDONE,), CountsInARow.BEGIN_ANEW),
     (StepEvent.REFUSED, _ANY_UNDO, (S.UNDO_FAILED,), CountsInARow.BEGIN_ANEW),
@@ -207,7 +207,12 @@ TRANSITIONS: Sequence[
         CountsInARow.BEGIN_ANEW,
     ),
     (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), CountsInARow.BEGIN_ANEW),
-    (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.RESOLVED_NOT_DONE,
+        (*IDLE, S.AT_AGENT, S.FAILED),
+        (S.READY,),
+        CountsInARow.BEGIN_ANEW,
+    ),
     (
         StepEvent.BEGUN_ANEW,
         (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
@@ -215,7 +220,7 @@ TRANSITIONS: Sequence[
         CountsInARow.BEGIN_ANEW,
     ),
     # Its effects so far are undone, or it is proven that there are none.
-    (StepEvent.NEW_KEY, (*IDLE, S.FAILED), SAME, CountsInARow.GO_ON),
+    (StepEvent.NEW_KEY, (S.NOT_BEGUN, S.READY, S.PARKED), SAME, CountsInARow.GO_ON),
     # Another plan.
     (
         StepEvent.DUE_EARLIER,
@@ -230,7 +235,7 @@ TRANSITIONS: Sequence[
         CountsInARow.GO_ON,
     ),
     # Records that were kept for the fan-out before it had items.
-    (StepEvent.FANNED_OUT, IDLE, (S.NOT_BEGUN,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.FANNED_OUT, (S.NOT_BEGUN, S.READY), (S.NOT_BEGUN,), CountsInARow.BEGIN_ANEW),
     # Its task begins again, or goes on under a plan without it.
     (
         StepEvent.REMOVED,

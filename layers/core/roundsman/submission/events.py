@@ -150,7 +150,7 @@ class EventReader:
             if not (too_large or mixed):
                 return _cancellation(event) if kind == CANCEL else _signal(body, event)
             # The other problems of the order are irrelevant then.
-            _reject(too_large or [*mixed, *problems], order_id, processing)
+            _reject(too_large or [*mixed, *problems], order_id, processing, is_order=False)
         given = {n: v for n, v in event.items() if n not in (ORDER_ID, PROCESSING)}
         if too_large:
             _reject(too_large, order_id, processing)
@@ -273,12 +273,19 @@ def _signal(body: str, event: Mapping[str, Json]) -> SignalSent:
     return SignalSent(cast("str", valid[ORDER_ID]), signal["name"], data, signal.get("id"))
 
 
-def _reject(problems: list[Problem], order_id: str | None, processing: Processing) -> Never:
+def _reject(
+    problems: list[Problem],
+    order_id: str | None,
+    processing: Processing,
+    *,
+    is_order: bool = True,
+) -> Never:
     raise RejectedOrder(
         _shortened(problems),
         order_id=order_id,
         reply_to=processing.options.reply_to,
         correlation_id=processing.options.correlation_id,
+        is_order=is_order,
     )
 
 

@@ -123,6 +123,7 @@ class Submission:
                 order_id=order.order_id,
                 reply_to=order.options.reply_to,
                 correlation_id=order.options.correlation_id,
+                is_order=True,
             )
         if found.task is None:
             return Submitted(False, "a repeated order; its task has ended and was removed")

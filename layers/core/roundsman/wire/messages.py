@@ -136,7 +136,8 @@ class Reply:
     first such reply under the idempotency key decides."""
     outcome_unknown: bool = False
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
-    may have happened."""
+    may have happened. In a `permanent` reply: the call that was refused was one of several side by
+    side, and the others may have had their effect."""
     effect: Effect | None = None
     """What the agent can prove about the effect under this idempotency key; None if nothing is
     proven. `none`: no copy of any request under this key has called the service with effect, and

@@ -681,6 +681,17 @@ class DynamoStore:
         """
         return self._order(order_id, consistent=False) or self._order(order_id, consistent=True)
 
+    def has_order(self, order_id: str) -> bool:
+        """Whether the order is stored, read consistently. Nothing of its content is read."""
+        with aws_errors(f"looking for the order {order_id}"):
+            found = self._client.get_item(
+                TableName=self._orders,
+                Key={"OrderID": text(order_id)},
+                ProjectionExpression="OrderID",
+                ConsistentRead=True,
+            )
+        return "Item" in found
+
     def _order(self, order_id: str, *, consistent: bool) -> OrderRow | None:
         with aws_errors(f"reading the order {order_id}"):
             found = self._client.get_item(

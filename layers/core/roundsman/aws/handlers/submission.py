@@ -3,19 +3,19 @@
 import random
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, submission_parts
-from roundsman.aws.observability import count, log_keys, log_measured, logger, observed
+from roundsman.aws.observability import count, log_keys, log_measured, logger, observed, where
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
-from roundsman.errors import RejectedOrder, TryAgain
+from roundsman.errors import CallRefused, RejectedOrder, TryAgain
 from roundsman.model.json import Json
 from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
@@ -28,6 +28,9 @@ from roundsman.submission.submission import (
     ValidOrder,
 )
 from roundsman.wire.messages import rejected_status_body
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 def submission_handler(
@@ -78,6 +81,7 @@ def batch_handler(
                     parts.tracer.note("outcome", _pass_on(submission, asked, message))
         except RejectedOrder as rejected:
             _send_rejected_status(rejected)
+            _keep_rejection(rejected, message.message_id, parts.dynamodb, settings.control_table)
             raise
 
     def _submit(order: ValidOrder) -> None:
@@ -126,6 +130,23 @@ def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: M
     count("SignalsPassedOn")
     logger().info("signal", extra={"reason": submitted.reason})
     return "signal passed on"
+
+
+def _keep_rejection(
+    rejected: RejectedOrder, message_id: str, dynamodb: "DynamoDBClient", control_table: str
+) -> None:
+    """Keep it for whoever waits for the order. Best effort: the rejected message has it all."""
+    if rejected.order_id is None or not rejected.is_order:
+        return
+    # Only a rejection needs these modules: they must not make a cold start longer.
+    from roundsman.aws.dynamodb.rejections import DynamoRejections
+    from roundsman.submission.rejections import Rejection
+
+    rejection = Rejection(rejected.order_id, message_id, now(), rejected.problems)
+    try:
+        DynamoRejections(dynamodb, control_table=control_table).keep(rejection)
+    except (TryAgain, CallRefused) as error:
+        logger().warning("rejection not kept", extra=where(error))
 
 
 def _log_order(submitted: Submitted) -> None:
