@@ -196,13 +196,11 @@ class RequestRun:
         if operation == REMIND:
             self.services.reminders.append(own_request(request))
         try:
-            value = function(request)
+            value = self._value_of(function, request)
         except Exception as error:
             found = [one for one in leaves_of(error) if isinstance(one, PermanentError)]
             self.refusal = max(found, key=lambda one: one.untyped, default=None)
             raise
-        if value is LOOKS:
-            value = self._found()
         if isinstance(value, Callback):
             self._note_asked(value)
         elif operation not in (PROBE, REMIND):
@@ -212,6 +210,10 @@ class RequestRun:
         if failed := end.raised():
             raise failed
         return value
+
+    def _value_of(self, function: Perform, request: StepRequest) -> object:
+        value = function(request)
+        return self._found() if value is LOOKS else value
 
     def _found(self) -> Happened | DidNotHappen:
         """What a probe says that finds the effects of the step without their keys."""
