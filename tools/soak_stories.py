@@ -79,8 +79,14 @@ TAKING_BACK = 0.25
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
 
-NOT_TAKEN = ("is refused: ", "the order has no task")
+NO_TASK = "the order was never accepted, or its task's retention is over"
+"""The problem with which a cancellation may be rejected whose order is gone."""
+
+NOT_TAKEN = ("is refused: ", "has ended no step: ", NO_TASK)
 """The problems with which a signal may be rejected."""
+
+OVERTAKING = 0.05
+"""The share of orders whose cancellation is sent before them, and comes first or not."""
 
 
 class Lost(AssertionError):
@@ -201,6 +207,18 @@ def newer_version(chance: Random, workflow: Workflow) -> Workflow:
         complete_within=timedelta(hours=2),
         point_of_no_return=_point_of(workflow, steps),
     )
+
+
+def without_a_signal(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow without one of its steps that wait for signals."""
+    waits = [step.name for step in workflow.steps if isinstance(step, Signal)]
+    gone = chance.choice(waits)
+    steps = [
+        replace(step, after=tuple(name for name in step.after_names() if name != gone))
+        for step in workflow.steps
+        if step.name != gone
+    ]
+    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
 
 
 def _point_of(workflow: Workflow, steps: Sequence[Step]) -> Step | None:
@@ -330,6 +348,12 @@ class Story:
         if adds:
             workflow = adding_workflow(adding, workflow)
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
+        # Drawn from seeds of their own, so that these choices change no other story.
+        dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
+        if self.newer and self.signalling and dropping.random() < 0.5:
+            self.newer = without_a_signal(dropping, self.newer)
+        self.overtaking = Random(f"overtakes {self.seed}")  # noqa: S311  # it must be repeatable
+        self.cancelled: list[str] = []
         self.world = World(
             workflow,
             agents=adding_agents(self.seed, workflow) if adds else (),
@@ -397,6 +421,7 @@ class Story:
         self._signal_some()
         self._end()
         self._check_signals()
+        self._check_cancelled()
 
     def _end(self) -> None:
         """Run without mishaps, redrive the dead letters, and check that every order ended."""
@@ -411,7 +436,7 @@ class Story:
         if lost:
             raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
         for aside in self.world.post.put_aside:
-            allowed = (GONE, *NOT_TAKEN) if '"signal"' in aside.body else (GONE,)
+            allowed = (GONE, *NOT_TAKEN) if '"signal"' in aside.body else (GONE, NO_TASK)
             if not any(words in str(one) for one in aside.problems for words in allowed):
                 raise Lost(f"seed={self.seed} repeats it: put aside: {aside}\n{self.world.trace}")
 
@@ -427,6 +452,14 @@ class Story:
             lost = [one for one in sent - told if not any(f'"{one}"' in body for body in rejected)]
             if lost:
                 raise Lost(f"seed={self.seed}: signals {lost} are nowhere:\n{self.world.trace}")
+
+    def _check_cancelled(self) -> None:
+        """Raise Lost if a cancellation that was sent before its order came to nothing."""
+        rejected = [aside.body for aside in self.world.post.put_aside]
+        for order_id in self.cancelled:
+            told = {row.kind for row in self.world.history(order_id) if row.command_id}
+            if not told & {"cancel", "refused"} and not any(order_id in one for one in rejected):
+                raise Lost(f"seed={self.seed}: {order_id} is not cancelled:\n{self.world.trace}")
 
     def _wait(self) -> None:
         self._signal_some()
@@ -449,6 +482,10 @@ class Story:
                 self.signals[order_id] = set()
             if self.signalling.random() < 0.2:
                 self._signal(self.signalling, order_id)
+        if self.overtaking.random() < OVERTAKING:
+            order_id = str(order.setdefault("orderId", f"overtaken-{len(self.sent)}"))
+            self.world.cancel(order_id, undo=self.overtaking.random() < 0.5)
+            self.cancelled.append(order_id)
         self.sent.append(self.world.submit(order, options=options))
         if chance.random() < 0.1:  # the application sends the same order again
             self.world.submit(
@@ -488,6 +525,8 @@ class Story:
             self.signals[order_id].add(signal_id)
             self.account.commands += 1
             self.world.signal(order_id, name, {"number": number}, signal_id=signal_id)
+            if chance.random() < 0.1:  # as an application sends it that gives no id
+                self.world.signal(order_id, name, {"number": number})
 
     def _take_back_some(self) -> None:
         """Take back one or two steps of some completed orders, mostly with what depends on them."""

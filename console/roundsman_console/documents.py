@@ -37,6 +37,8 @@ class SignalDocument(TypedDict):
     orderId: str
     name: str
     """The name for which a step of the order waits."""
+    id: str
+    """The id with which it was sent."""
 
 
 class ExportedDocument(TypedDict):

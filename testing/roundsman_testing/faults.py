@@ -525,6 +525,9 @@ class FaultyOutbox:
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         self._faults.around("reject", lambda: self._inner.reject(queue, body, problems))
 
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        self._faults.around("reject", lambda: self._inner.reject_command(body, problems))
+
 
 class FaultyBoard(_Faulty[MemoryAgentBoard]):
     """AgentBoard that injects faults into a MemoryAgentBoard."""

@@ -103,3 +103,7 @@ class RecordingOutbox:
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Record the rejected message."""
         self.sent.append(Rejected(queue, body, tuple(problems)))
+
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        """Record the rejected message about a command, as one from a queue `commands`."""
+        self.reject("commands", body, problems)

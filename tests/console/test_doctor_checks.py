@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from roundsman_console.alert.subscriptions import Subscriptions
-from roundsman_console.doctor.queues import MappingFact, dead_letters, rejected, unread
+from roundsman_console.doctor.queues import (
+    MappingFact,
+    dead_letters,
+    rejected,
+    signals_without_id,
+    unread,
+)
 from roundsman_console.doctor.report import Finding
 from roundsman_console.doctor.stack import (
     function_findings,
@@ -56,6 +62,12 @@ BROKEN: dict[str, tuple[Callable[[], Found], Callable[[], Found], str, str]] = {
         lambda: dead_letters("MailRequestQueue", 0),
         "MailRequestQueue",
         "1 message",
+    ),
+    "signals-without-id": (
+        lambda: signals_without_id(3),
+        lambda: signals_without_id(0),
+        "SubmissionQueue",
+        "3 signals in the last 24 hours",
     ),
     "rejected": (lambda: rejected(3), lambda: rejected(0), "RejectedQueue", "3 messages"),
     "queue-unread": (

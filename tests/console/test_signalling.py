@@ -10,14 +10,17 @@ def test_a_signal_is_sent_and_its_refusal_is_in_the_history(operator: Operator) 
     """The workflow of the stack waits for no signal, so the scheduler refuses it in words."""
     operator.world.submit({"orderId": "ord-1"})
     sent = operator.types("signal", "ord-1", "paid", "--data", '{"amount": 40}', "--id", "pay-7")
-    assert sent.stdout == "Sent. See: roundsman why ord-1\n"
+    assert sent.stdout == "Sent, with the id pay-7. See: roundsman why ord-1\n"
     assert sent.exit_code == 0
 
 
 def test_a_signal_is_printed_as_json(operator: Operator) -> None:
     found = operator.reads("signal", "ord-1", "paid")
     assert_schema("signal", found)
+    signal_id = found.pop("id")
     assert found == {"orderId": "ord-1", "name": "paid"}
+    assert operator.reads("signal", "ord-1", "paid")["id"] != signal_id
+    assert operator.reads("signal", "ord-1", "paid", "--id", "pay-7")["id"] == "pay-7"
 
 
 @pytest.mark.parametrize(

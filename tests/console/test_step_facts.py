@@ -12,12 +12,13 @@ from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Workflow
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
-from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
-from roundsman.model.states import ProcessState
+from roundsman.model.instants import MINUTE
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended, Parked
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, UnreadSignal
 from roundsman_console.order.documents import StepDocument
 from roundsman_console.order.show_command import steps_table
-from roundsman_console.order.step_text import situation_words, span, step_facts
+from roundsman_console.order.step_text import situation_words, span, step_facts, step_state
 from roundsman_console.order.step_waits import waits_of
 from roundsman_console.order.view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
@@ -283,14 +284,14 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
 
 
 def test_the_situation_of_a_step_that_is_polled_says_so() -> None:
-    assert situation_words(POLLED) == "waits, polled"
-    assert situation_words(replace(WORKING, polls=1)) == "polled"
-    assert situation_words(WORKING) == ""
+    assert situation_words(task({}), POLLED) == "waits, polled"
+    assert situation_words(task({}), replace(WORKING, polls=1)) == "polled"
+    assert situation_words(task({}), WORKING) == ""
 
 
 def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
     asleep = StepRecord(situation=Asleep(until=AT + 60_000, since=AT - 60_000))
-    assert situation_words(asleep) == "asleep"
+    assert situation_words(task({}), asleep) == "asleep"
     since_until = "asleep since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
     assert facts_of(asleep) == [f"charge: {since_until}"]
     document = dict(step_document(asleep))
@@ -302,7 +303,7 @@ def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
 
 def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> None:
     awaits = StepRecord(situation=AwaitsSignal(until=AT + 60_000, since=AT - 60_000))
-    assert situation_words(awaits) == "awaits its signal"
+    assert situation_words(task({}), awaits) == "awaits its signal"
     since_until = "waits for its signal since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
     assert facts_of(awaits) == [f"charge: {since_until}"]
     document = dict(step_document(awaits))
@@ -399,3 +400,25 @@ def test_why_says_the_same() -> None:
         "the last attempt failed: KeyError: unexpected error",
         "an unexpected error (KeyError) in the agent's code; retried until 2027-01-15T08:50:00Z",
     )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        StepRecord(situation=Parked(not_before=AT + MINUTE, claim_by=AT + MINUTE, since=AT)),
+        POLLED,
+    ],
+    ids=["parked", "polled"],
+)
+def test_a_task_that_has_ended_says_nothing_of_what_its_steps_waited_for(
+    record: StepRecord,
+) -> None:
+    before = task({"charge": record})
+    over = replace(before, state=TaskState.CANCELLED, ended_at=AT)
+    assert situation_words(before, record)
+    assert situation_words(over, record) == ""
+    assert step_state(over, record) == record.process_state
+    for fact in step_facts(over, plan(), (), AT):
+        assert "again at" not in fact
+        assert "until" not in fact
+        assert "held" not in fact

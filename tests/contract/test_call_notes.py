@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from roundsman.agents.call_notes import Begun
-from roundsman.aws.dynamodb.call_notes import KEPT_FOR, DynamoCallNotes
+from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.instants import SECOND
+from roundsman.model.task import CALL_NOTES_LAST
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.worlds import World
@@ -135,7 +136,7 @@ def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
         notes = DynamoCallNotes(agent, dynamo_world.client, control_table=table, clock=clock)
         assert notes.begin(KEY, CLAIM) is Begun.FIRST
     found = dynamo_world.client.scan(TableName=table)["Items"]
-    expires = {"N": str((NOW + KEPT_FOR) // SECOND)}
+    expires = {"N": str((NOW + CALL_NOTES_LAST) // SECOND)}
     assert sorted(found, key=str) == sorted(
         (
             {"ControlId": {"S": f"calls#{agent}#{KEY}"}, "Calls": {"N": "1"}, "ExpiresAt": expires}
@@ -143,14 +144,14 @@ def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
         ),
         key=str,
     )
-    assert KEPT_FOR == 30 * 86_400_000
+    assert CALL_NOTES_LAST == 30 * 86_400_000
 
 
 def test_a_row_that_is_written_again_is_kept_as_long_again(dynamo_world: World) -> None:
     dynamo_world.call_notes(clock).begin(KEY, CLAIM)
     dynamo_world.call_notes(lambda: NOW + 5 * SECOND).close(KEY, CLAIM, begun=True)
     [row] = dynamo_world.client.scan(TableName=dynamo_world.tables.control)["Items"]
-    assert row["ExpiresAt"] == {"N": str((NOW + KEPT_FOR) // SECOND + 5)}
+    assert row["ExpiresAt"] == {"N": str((NOW + CALL_NOTES_LAST) // SECOND + 5)}
 
 
 def test_a_note_whose_answer_was_lost_is_not_taken_for_the_first(

@@ -4,20 +4,23 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.errors import SchemaTooNew
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import DAY
-from roundsman.model.task import ERASED, Task
+from roundsman.model.task import ERASED, Task, UnreadSignal
 from roundsman.ports import Created, Exists, Saved
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.worlds import World
 
-WHO = {"by": "ann", "command_id": "c-1", "sender": "AIDA:ann"}
+WHO = ("ann", "c-1", "AIDA:ann")
+SIGNAL = UnreadSignal("pay-7", "paid", NOW, {"card": "4111"})
 ROWS = [
     HistoryRow(2_000, NOW, "failed", "charge", 2, "declined for A. Reader"),
-    HistoryRow(3_000, NOW + 1, "cancel", None, None, "A. Reader called", **WHO),
-    HistoryRow(3_500, NOW + 2, "refused", None, None, "undo refused", **WHO),
-    HistoryRow(4_000, NOW + 3, "erase", None, None, "erase by ann: request 17", **WHO),
+    HistoryRow(3_000, NOW + 1, "cancel", None, None, "A. Reader called", *WHO),
+    HistoryRow(3_001, NOW + 1, SIGNAL_UNREAD, None, None, "has ended no step", signal=SIGNAL),
+    HistoryRow(3_500, NOW + 2, "refused", None, None, "undo refused", *WHO),
+    HistoryRow(4_000, NOW + 3, "erase", None, None, "erase by ann: request 17", *WHO),
 ]
 
 
@@ -79,7 +82,8 @@ def test_the_order_expires_as_it_would_have(world: World, over: Task) -> None:
 
 
 def test_an_erased_history_keeps_who_did_what_and_when(world: World, over: Task) -> None:
-    erased = [replace(row, reason=ERASED) for row in ROWS[:3]] + ROWS[3:]
+    erased = [replace(row, reason=ERASED) for row in ROWS[:-1]] + ROWS[-1:]
+    erased[2] = replace(erased[2], signal=replace(SIGNAL, data=None))
     for _ in range(2):
         world.store.erase_history(over.task_id)
         assert world.store.history(over.task_id) == erased

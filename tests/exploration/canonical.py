@@ -479,6 +479,7 @@ def _key(task: Task) -> Key:
         tuple(task.fan_outs.items()),
         tuple(task.added.items()),
         task.signals,
+        task.signals_left,
         task.credited_until,
         task.failure,
         task.corrections,

@@ -300,6 +300,9 @@ SMALL: dict[str, Configuration] = {
     "a sleep before a step, two schedulers, one in pieces": replace(BEGINS, schedulers=1),
     "a wait for a signal between two steps": replace(SIGNALLED, repeats=1),
     "a wait for a signal between two steps, a crash": replace(SIGNALLED, crashes=1),
+    "a signal that is early, and whose order is cancelled, a crash": replace(
+        SIGNALLED, commands=asked("signal", "cancel --no-undo"), crashes=1
+    ),
     "a wait for a signal that comes twice": replace(
         SIGNALLED, commands=asked("signal", "signal again", "another signal")
     ),

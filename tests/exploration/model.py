@@ -34,7 +34,7 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
-from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
+from roundsman.model.task import PERFORM, REJECTION, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS
 from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
@@ -252,7 +252,7 @@ class TaskModel:
             cut = self.shells.run(state.record, job, Fault(after=number), read, world)
             died = f"{who}, and dies after {effect} ({number} of {len(ran.effects)})"
             yield died, self._after(_kept(kept, job), cut)
-            if effect in ("alert", "status"):
+            if effect in ("alert", "status", REJECTION):
                 failed = self.shells.run(state.record, job, Fault(fails=number), read, world)
                 yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
 

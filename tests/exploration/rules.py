@@ -173,6 +173,8 @@ def _unreported_end(task: Task, state: State) -> str | None:
     """An end is owed until it is reported."""
     if not task.ended:
         return None
+    if task.signals and task.state is not TaskState.ARCHIVED:
+        return Invariant.ACCOUNTED.value
     owed = {(each.kind, each.name) for each in task.owed}
     alerted = ("alert", "task_archived") in owed or "alert" in state.reported
     if task.state is TaskState.ARCHIVED and not alerted:

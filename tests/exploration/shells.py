@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from roundsman.engine import agent_holds, attempts, machine, time_credit
 from roundsman.engine.decision import PARTLY_UNDONE, STATUSES
-from roundsman.errors import InvalidMessage, RoundsmanError, TryAgain
+from roundsman.errors import InvalidMessage, Problem, RoundsmanError, TryAgain
 from roundsman.model.events import (
     Agents,
     AgentView,
@@ -28,7 +28,7 @@ from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
-from roundsman.model.task import StepError, StepRecord, StepToAdd, Task
+from roundsman.model.task import REJECTION, StepError, StepRecord, StepToAdd, Task
 from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
@@ -480,6 +480,10 @@ class Mailbox(RecordingOutbox):
         assert isinstance(document, Mapping)
         self.note("status", str(document["status"]), str(document["at"]))
         return True
+
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        self._desk.check()
+        self._desk.effect(REJECTION)
 
     def publish(self, alert: Alert) -> None:
         """What is owed is that the group is open; what follows is no state of the task."""

@@ -80,7 +80,7 @@ WRONG_WISHES = [
         processAt="2030-01-01T00:00:00Z",
         processIn=30,
     ),
-    processing(32, "processAt", "must be an instant such as", processAt="tomorrow"),
+    processing(32, "processAt", "is not a valid date and time such as", processAt="tomorrow"),
     processing(
         33, "processAt", "must include its offset from UTC", processAt="2030-01-01T00:00:00"
     ),

@@ -130,6 +130,7 @@ def largest_task(text: Text) -> Task:
             UnreadSignal(f"{number:0{LONGEST_SIGNAL_ID}d}", "n" * 40, LATE)
             for number in range(MOST_SIGNALS)
         ),
+        signals_left=tuple(f"{number:0{LONGEST_SIGNAL_ID}d}" for number in range(MOST_SIGNALS)),
         credited_until=LATE,
         corrections=corrections,
         used_rounds={f"r{number:039d}[99]": MANY for number in range(MOST_USED_ROUNDS)},

@@ -40,6 +40,7 @@ from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.compensation import begin_undos, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
+from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.requests import request_for
 from roundsman.engine.transitions import TaskEvent
@@ -70,6 +71,7 @@ from roundsman.model.json import Json
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    REJECTION,
     Owed,
     SettledRow,
     StepError,
@@ -254,6 +256,32 @@ def signals_that_are_lost(patch: Patch) -> None:
         return build(self, plan, event)
 
     patch.setattr(DecisionBuilder, "build", forgetful)
+
+
+def signals_that_leave_without_a_row(patch: Patch) -> None:
+    """Write no row about a signal that no step can read any more."""
+    record = DecisionBuilder.record
+
+    def silent(self: DecisionBuilder, kind: str, *given: object, **more: object) -> None:
+        if kind != SIGNAL_UNREAD:
+            record(self, kind, *given, **more)  # type: ignore[arg-type]  # as it was called
+
+    patch.setattr(DecisionBuilder, "record", silent)
+
+
+def signals_that_leave_unrejected(patch: Patch) -> None:
+    """Owe no rejected message for a signal that no step can read any more."""
+    owes = DecisionBuilder._newly_owed
+
+    def fewer(self: DecisionBuilder, task: Task) -> tuple[Owed, ...]:
+        return tuple(one for one in owes(self, task) if one.kind != REJECTION)
+
+    patch.setattr(DecisionBuilder, "_newly_owed", fewer)
+
+
+def rejections_that_are_not_sent(patch: Patch) -> None:
+    """Take a rejected message for sent that is not."""
+    patch.setattr(owed_items, "_reject_signal", lambda *_: None)
 
 
 def early_signals_that_are_not_kept(patch: Patch) -> None:
@@ -582,7 +610,10 @@ PLANTS = (
     Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
     Plant(Invariant.RESULT, "a signal ends two steps", signals_that_end_two_steps),
     Plant(Invariant.RESULT, "a signal with a used id counts again", signals_that_count_twice),
-    Plant(Invariant.NOT_LOST, "a signal is lost", signals_that_are_lost),
+    Plant(Invariant.ACCOUNTED, "a signal is lost", signals_that_are_lost),
+    Plant(Invariant.ACCOUNTED, "a signal leaves without a row", signals_that_leave_without_a_row),
+    Plant(Invariant.ACCOUNTED, "a signal leaves unrejected", signals_that_leave_unrejected),
+    Plant(Invariant.ACCOUNTED, "a rejected message is not sent", rejections_that_are_not_sent),
     Plant(
         Invariant.CARRIED_OUT, "a signal that is early is not kept", early_signals_that_are_not_kept
     ),

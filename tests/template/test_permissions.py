@@ -294,7 +294,7 @@ def test_a_function_reads_the_queues_that_invoke_it_and_sends_to_those_it_writes
 ) -> None:
     """Submission writes to the scheduler and to applications; the scheduler to every agent, to
     itself and to applications; the supervisor to the scheduler and to applications; an agent to its
-    reply queue; each function that reads a queue to its dead-letter queue and to RejectedQueue.
+    reply queue; each function that reads a queue to its dead-letter queue; all to RejectedQueue.
 
     The supervisor may also count the messages of the queues that the scheduler reads. Submission
     and the scheduler may also hide for longer what they read."""
@@ -309,7 +309,8 @@ def test_a_function_reads_the_queues_that_invoke_it_and_sends_to_those_it_writes
         set_aside = {dead_letters_of(template, queue) for queue in reads} | {"RejectedQueue"}
         if function == "SupervisorFunction":  # it reads no messages
             counted = queues_read_by(template, "SchedulerFunction")
-            expected, set_aside = {queue: {"GetQueueAttributes"} for queue in counted}, set()
+            expected = {queue: {"GetQueueAttributes"} for queue in counted}
+            set_aside = {"RejectedQueue"}  # of signals that no step can read any more
         for queue in sends.get(role, of_the_engine) | set_aside:
             expected[queue] = expected.get(queue, set()) | {"SendMessage"}
         assert granted(template, role, "sqs") == expected, role

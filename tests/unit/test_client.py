@@ -221,14 +221,19 @@ def client_of(queue: Queue) -> Client:
 
 def test_a_signal_goes_to_the_queue_of_the_orders() -> None:
     queue = Queue()
-    client_of(queue).signal("ord-1", "paid", {"amount": 40}, signal_id="pay-7")
-    client_of(queue).signal("ord-1", "paid")
+    client = client_of(queue)
+    assert client.signal("ord-1", "paid", {"amount": 40}, signal_id="pay-7") == "pay-7"
+    new = [client.signal("ord-1", "paid") for _ in range(2)]
+    assert new[0] != new[1]  # two equal payments are two
     assert queue.sent == [
         (
             "orders",
             {"orderId": "ord-1", "signal": {"name": "paid", "data": {"amount": 40}, "id": "pay-7"}},
         ),
-        ("orders", {"orderId": "ord-1", "signal": {"name": "paid", "data": None}}),
+        *(
+            ("orders", {"orderId": "ord-1", "signal": {"name": "paid", "data": None, "id": one}})
+            for one in new
+        ),
     ]
 
 

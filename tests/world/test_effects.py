@@ -255,6 +255,22 @@ def test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_age
     assert not any(row.kind == "undo" for row in world.history(order))
 
 
+def test_a_job_that_was_begun_is_begun_nowhere_else_once_its_note_has_expired() -> None:
+    agents = ("payment", "backup")
+    charge = a_step("charge", agents=agents, agent="", compensation=FENCED, retry=Retry())
+    days = timedelta(days=1)
+    world = World(a_workflow(charge, complete_within=200 * days))
+    world.on("charge").is_not_done(35 * days, 150 * days)
+    world.on("charge").fails(times=3, error=TransientError("503", no_effect=True))
+    order = world.submit()
+    world.run(for_=34 * days)
+    world.processes.tables.expire()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [one.key for one in world.services.ledger.standing(order)] == [f"{order}/charge/perform"]
+    assert any("so it stays at payment" in row.reason for row in world.history(order))
+
+
 def test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer() -> None:
     bank = Bank()
 

@@ -29,6 +29,7 @@ CHECKS: Final[Mapping[Promise, Check]] = {
     Promise.NOT_LOST: history_checks.not_lost,
     Promise.ACTS_ONCE: history_checks.acts_once,
     Promise.CARRIED_OUT: history_checks.carried_out,
+    Promise.ACCOUNTED: history_checks.accounted,
     Promise.HISTORY: history_checks.history_kept,
     Promise.ROWS: record_checks.rows,
     Promise.KEPT: record_checks.kept,

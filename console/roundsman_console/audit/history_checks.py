@@ -11,7 +11,7 @@ from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
-from roundsman.model.events import HistoryRow
+from roundsman.model.events import COMMAND_KINDS, HistoryRow, Reconcile, Resubmit, Signalled
 from roundsman.model.instants import MINUTE, SKEW
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import ERASED, UNDO, Task, Termination
@@ -37,7 +37,8 @@ ENDS_OF = {
 }
 """How a task ends after a command that ends it without a failure."""
 ENDED_BY = (*ENDS_OF,)
-DECIDE = (*ENDED_BY, "resubmit", "resolve")
+SIGNAL, RESUBMIT, RECONCILE = (COMMAND_KINDS[one] for one in (Signalled, Resubmit, Reconcile))
+DECIDE = (*ENDED_BY, RESUBMIT, "resolve")
 """The commands that decide how a task ends."""
 
 NO_HISTORY = Unknown("its history was not read")
@@ -213,7 +214,11 @@ def acts_once(order: StoredOrder) -> Findings:
         yield NO_HISTORY
         return
     acted: dict[str, int] = {}
-    for row in order.commands:
+    for row in order.history:
+        if row.signal is not None:  # sent again after a new beginning, it is another signal
+            acted.pop(row.signal.id, None)
+        if row not in order.commands:
+            continue
         command = row.command_id or ""
         if command in list(acted)[-KEPT_COMMANDS:]:
             what = f"{row.kind} {command} is carried out a second time"
@@ -228,8 +233,10 @@ def carried_out(order: StoredOrder) -> Findings:
         return
     task = order.task
     acted = [row for row in order.commands if version_of(row) <= task.version]
+    unread = {row.signal.id for row in order.history if row.signal is not None}
     for row in acted[-KEPT_COMMANDS:]:
-        if row.command_id not in task.command_ids and row.kind != ERASE:
+        forgotten = row.kind == ERASE or row.command_id in unread
+        if row.command_id not in task.command_ids and not forgotten:
             what = f"{row.kind} {row.command_id} is carried out, and the record does not know it"
             yield Broken(what, (row.seq,))
     deciding = [row for row in acted if row.kind in DECIDE]
@@ -240,6 +247,25 @@ def carried_out(order: StoredOrder) -> Findings:
     if how is not ENDS_OF[last.kind]:
         what = f"{last.kind} {last.command_id} is carried out, and the task is to end as {how}"
         yield Broken(what, (last.seq,))
+
+
+def accounted(order: StoredOrder) -> Findings:
+    """Check that each signal that was accepted has ended a step, is unread, or has its row.
+
+    A task that begins again forgets which signal ended a step, and so does one that was restored.
+    """
+    if order.history is None:
+        yield NO_HISTORY
+        return
+    task = order.task
+    known = {record.signal for record in task.steps.values()}
+    known |= {one.id for one in task.signals}
+    known |= {row.signal.id for row in order.history if row.signal is not None}
+    for row in order.commands:
+        again = order.was_commanded(RESUBMIT, RECONCILE, after=row.seq)
+        if row.kind == SIGNAL and row.command_id not in known and not again:
+            what = f"the signal {row.command_id} was accepted, and has ended no step and has no row"
+            yield Broken(what, (row.seq,))
 
 
 def erased_beside(order: StoredOrder) -> Findings:
@@ -253,6 +279,8 @@ def erased_beside(order: StoredOrder) -> Findings:
     for row in order.history or ():
         if row.at < erased_at and row.kind != ERASE and row.reason not in ("", ERASED):
             found.append(Broken(f"the row {row.kind!r} of its history has its reason", (row.seq,)))
+        if row.at < erased_at and row.signal is not None and row.signal.data is not None:
+            found.append(Broken("a row of its history has the data of a signal", (row.seq,)))
     if found and not order.at_rest and order.at - erased_at < ERASED_WITHIN:
         yield JUST_ERASED
     else:

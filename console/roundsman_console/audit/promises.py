@@ -55,6 +55,7 @@ class Promise(StrEnum):
     CARRIED_OUT = (
         "a command that is carried out shows in its task's record, and only a command takes it back"
     )
+    ACCOUNTED = "a signal that was accepted ends a step, or is a row of the history and is rejected"
     HISTORY = "each failed attempt and each command has its row in the history"
     ROWS = "the rows of settled steps and of inputs are those of the record, and expire with it"
     KEPT = "a task that has ended is kept for its retention"

@@ -4,17 +4,21 @@ Otherwise a deployment fails after minutes, or each run of a recurring order is 
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from zoneinfo import available_timezones
 
 from roundsman import Workflow
 from roundsman.errors import RejectedOrder
+from roundsman.model.instants import EPOCH
 from roundsman.model.json import parse_json
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked
 from roundsman_console.check.application import Application, Rule
 from roundsman_console.check.reading import at, of_type, parameters, reference
+from roundsman_console.clock import now
 from roundsman_console.template import Document, Json
 
 HEARTBEAT, HEARTBEAT_SETTING = "AlertHeartbeat", "AlertHeartbeatSchedule"
@@ -25,6 +29,7 @@ RECURRING_ORDER = "RecurringOrder"
 LONGEST_EVENT = 4096
 """Characters of the parameter Order of such a block."""
 MOST_PROBLEMS = 10
+ONE_DAY = timedelta(days=1)
 
 RUN = "<aws.scheduler.scheduled-time>"
 _DIFFERS = re.compile(r"<aws\.scheduler\.(?:execution-id|attempt-number)>")
@@ -104,7 +109,8 @@ def _problems(name: str, schedule: Document, events: EventReader) -> Iterator[st
         where = HEARTBEAT_SETTING
     if isinstance(expression, str) and (expression or name != HEARTBEAT):
         once = name != HEARTBEAT and not block and expression.startswith("at(")
-        for problem in () if once else expression_problems(expression):
+        today = (EPOCH + timedelta(milliseconds=now())).date()
+        for problem in (once_problems if once else expression_problems)(expression, today):
             yield f"{where} is {expression!r}: {problem}"
     zones = available_timezones()
     if isinstance(zone, str) and zones and zone not in zones:
@@ -201,6 +207,22 @@ class _Field:
             if not self._has(value):
                 yield f"{self.name}: {value!r} is not {self._range()}"
 
+    def values(self, text: str) -> set[int]:
+        """The numbers that a text without problems names; a range may go beyond the end."""
+        found = set[int]()
+        for part in text.split(","):
+            named, slash, step = part.partition("/")
+            first, dash, last = ("", "", "") if named == "*" else named.partition("-")
+            begin = self._number(first) if first else self.least
+            end = self._number(last) if dash else self.most if slash or not first else begin
+            beyond = [] if begin <= end else range(self.least, end + 1)
+            run = [*range(begin, (end if begin <= end else self.most) + 1), *beyond]
+            found |= set(run[:: int(step or 1)])
+        return found
+
+    def _number(self, value: str) -> int:
+        return self.least + self.words.index(value) if value in self.words else int(value)
+
     def _has(self, value: str) -> bool:
         is_number = re.fullmatch("[0-9]{1,4}", value)
         return self.least <= int(value) <= self.most if is_number else value in self.words
@@ -226,12 +248,69 @@ _FIELDS = (
 )
 
 
-def expression_problems(expression: str) -> list[str]:
-    """Return what is wrong with a rate or cron expression, as AWS reads it; empty if nothing."""
+def expression_problems(expression: str, today: date) -> list[str]:
+    """Return what is wrong with a rate or cron expression, as AWS reads it; empty if nothing.
+
+    One that has no run from the day before `today` on is wrong, too.
+    """
     found = re.fullmatch(r"(rate|cron)\(([^()]*)\)", expression)
     if found is None:
         return ["write it as rate(1 day) or cron(0 9 ? * MON *), with nothing before and after"]
-    return _rate_problems(found[2]) if found[1] == "rate" else _cron_problems(found[2].split())
+    if found[1] == "rate":
+        return _rate_problems(found[2])
+    fields = found[2].split()
+    return _cron_problems(fields) or _never_problems(fields, today)
+
+
+def once_problems(expression: str, today: date) -> list[str]:
+    """Return what is wrong with an expression for one run, such as at(2026-12-01T09:00:00)."""
+    found = re.fullmatch(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)", expression, re.ASCII)
+    try:
+        day = datetime.fromisoformat(found[1]).date() if found else None
+    except ValueError:
+        day = None
+    if day is None:
+        return ["write it as at(2026-12-01T09:00:00), with nothing before and after"]
+    return [] if day >= today - ONE_DAY else ["it never runs, because that is past"]
+
+
+def _never_problems(fields: list[str], today: date) -> list[str]:
+    """Return that the expression never runs, if no day from yesterday on has a run.
+
+    Yesterday: the time zone of the schedule may be behind UTC.
+    """
+    _, _, of_month, month, of_week, year = fields
+    months, years = _FIELDS[3].values(month), _FIELDS[5].values(year)
+    first = today - ONE_DAY
+    coming = sorted(one for one in years if one >= first.year)
+    if not coming:
+        return [f"it never runs, because the year {max(years)} is past"]
+    days = (
+        date(one, month, day)
+        for one in coming
+        for month in sorted(months)
+        for day in range(1, monthrange(one, month)[1] + 1)
+    )
+    if any(day >= first and _runs_on(day, of_month, of_week) for day in days):
+        return []
+    return ["it never runs, because no day that is to come has this date"]
+
+
+def _runs_on(day: date, of_month: str, of_week: str) -> bool:
+    """Whether the fields for the day, of which one is ?, name this day of its month."""
+    last = monthrange(day.year, day.month)[1]
+    weekday = day.isoweekday() % 7 + 1  # 1 is Sunday
+    if of_week == "?":
+        if of_month == "L":
+            return day.day == last
+        # `15W` is a weekday near the 15th: in the same month, which is what counts here.
+        return day.day in _FIELDS[2].values(of_month.removesuffix("W"))
+    if of_week == "L" or of_week.endswith("L"):
+        return weekday == int(of_week[:-1] or 7) and day.day > last - 7
+    which, number, nth = of_week.partition("#")
+    if weekday not in _FIELDS[4].values(which):
+        return False
+    return not number or (day.day - 1) // 7 + 1 == int(nth)
 
 
 def _rate_problems(text: str) -> list[str]:

@@ -194,7 +194,11 @@ def send_command(
         sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
         return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence, missing=missing)
     if dry_run:
-        return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
+        after = decided(plan, task, event, now(), named_plan(stack, event), order=content)
+        sentence = (
+            f"{kind} of {task.task_id} is possible; nothing was sent.{lost_signals(task, after)}"
+        )
+        return replace(here, sentence=sentence)
     question = verb.question(task)
     if question is not None and confirm is not None:
         confirm(question)
@@ -273,6 +277,18 @@ def _refusal(
     except Refused as refused:
         return str(refused)
     return None
+
+
+def lost_signals(before: Task, after: Task) -> str:
+    """Return a sentence about the signals that no step can read any more; empty if there is none.
+
+    `before` and `after` are the task before a command and after it.
+    """
+    gone = [f"{one.name} ({one.id})" for one in before.signals if one.id in after.signals_left]
+    if not gone:
+        return ""
+    which = "signal" if len(gone) == 1 else "signals"
+    return f" No step is left then that reads the {which} {', '.join(gone)}: rejected."
 
 
 def task_after(plan: Plan | None, task: Task, event: OperatorEvent) -> Task | None:

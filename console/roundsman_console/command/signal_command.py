@@ -27,7 +27,9 @@ def signal_command(
     signal_id: Annotated[
         str | None,
         typer.Option(
-            "--id", help="The id of the signal. One that is sent twice with one id counts once."
+            "--id",
+            help="The id of the signal; without it, a new one. One that is sent twice with one id "
+            "counts once.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -44,8 +46,9 @@ def signal_command(
         found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         given = read_result(data, "--data")
-        Client(found.outputs, sqs=found.sqs).signal(order, name, given, signal_id=signal_id)
+        client = Client(found.outputs, sqs=found.sqs)
+        sent_as = client.signal(order, name, given, signal_id=signal_id)
         if as_json:
-            print(json.dumps(SignalDocument(orderId=order, name=name)))
+            print(json.dumps(SignalDocument(orderId=order, name=name, id=sent_as)))
         else:
-            print(hint(f"Sent. See: {command_line('why', order)}"))
+            print(hint(f"Sent, with the id {sent_as}. See: {command_line('why', order)}"))

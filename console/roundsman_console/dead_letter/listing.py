@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.model.instants import iso
+from roundsman.submission.events import with_signal_id
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman_console.dead_letter.assess import JudgedMessage, order_of
 from roundsman_console.dead_letter.documents import (
@@ -12,7 +13,13 @@ from roundsman_console.dead_letter.documents import (
     DeadQueueDocument,
 )
 from roundsman_console.dead_letter.peek import MOST, Letter, QueuePeek, chosen
-from roundsman_console.dead_letter.queues import Counts, Source, find_source, sources
+from roundsman_console.dead_letter.queues import (
+    Counts,
+    MessageKind,
+    Source,
+    find_source,
+    sources,
+)
 from roundsman_console.dead_letter.rejections import problem_documents
 from roundsman_console.dead_letter.send import times_sent_back
 from roundsman_console.errors import InspectorError
@@ -47,9 +54,22 @@ class Dead:
         return self.letter.message_id
 
     @property
+    def first_id(self) -> str:
+        """The id of the message that died; SQS keeps it in a letter that it moved itself."""
+        return self.attached.message_id if self.attached else self.message_id
+
+    @property
     def letters(self) -> tuple[Letter, ...]:
         """The letter and its copies."""
         return (self.letter, *self.copies)
+
+    @property
+    def body_to_send(self) -> str:
+        """The body with which the letter is sent back: that of a signal has an id."""
+        body = self.letter.body
+        return (
+            with_signal_id(body, self.first_id) if self.source.kind is MessageKind.ORDER else body
+        )
 
     @property
     def reason(self) -> str:

@@ -124,7 +124,7 @@ def redrive(
         def send(dead: Dead) -> None:
             if result.sent:
                 pause(1 / wanted.rate)
-            send_back(stack.sqs, wanted.source.url, dead.letter)
+            send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)
             look.delete(dead.letter)
             result.sent.append(dead.message_id)
             for copy in dead.copies:

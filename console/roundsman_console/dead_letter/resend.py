@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from roundsman.aws.clock import now
+from roundsman.submission.events import with_signal_id
 from roundsman_console.dead_letter.assess import JudgedMessage, ResendVerdict, judge, order_of
 from roundsman_console.dead_letter.correct import corrected
 from roundsman_console.dead_letter.documents import ResendDocument, ResentDocument
@@ -94,6 +95,7 @@ def resend(
         removes=removes or (),
         events=stack.events if source.kind is MessageKind.ORDER else None,
     )
+    body = _with_signal_id(source, body, rejection.message_id)
     refused = () if anyway else (ResendVerdict.REJECTED,)
     judged, new_id = _send(stack, look, source, [rejection.letter], body, refused, dry_run=dry_run)
     return Resent(rejection, source, body, judged, new_id)
@@ -115,6 +117,7 @@ def send_corrected(
             f"{dead.message_id} is a {dead.source.kind}, and only an order event can be "
             "corrected. Send it back as it is."
         )
+    body = _with_signal_id(dead.source, body, dead.first_id)
     refused = () if anyway else (ResendVerdict.REJECTED, ResendVerdict.FAILS)
     return _send(stack, look, dead.source, dead.letters, body, refused, dry_run=dry_run)
 
@@ -147,6 +150,12 @@ def _is_readable(stack: DeployedStack, source: Source) -> bool:
 def _source_of(stack: DeployedStack, one: Rejection) -> Source | None:
     """Return the queue that the message came from; None if that is no queue of the stack."""
     return next((each for each in sources(stack) if each.physical == one.queue), None)
+
+
+def _with_signal_id(source: Source, body: str, message_id: str) -> str:
+    """The body with the id of a signal that has none, so that it counts once if it is in both
+    queues."""
+    return with_signal_id(body, message_id) if source.kind is MessageKind.ORDER else body
 
 
 @dataclass(frozen=True, slots=True)

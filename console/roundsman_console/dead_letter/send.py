@@ -65,11 +65,11 @@ def send_again(sqs: "SQSClient", url: str, body: str) -> str:
     return sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"]
 
 
-def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
-    """Send a dead letter to its queue, and return the new message id.
+def send_back(sqs: "SQSClient", url: str, letter: Letter, body: str) -> str:
+    """Send a dead letter to its queue with this body, and return the new message id.
 
-    The message keeps its body, message group and attributes, except the reason of the failure.
-    Its attribute `Redriven` counts how often it was sent back.
+    The message keeps its message group and attributes, except the reason of the failure. Its
+    attribute `Redriven` counts how often it was sent back.
     """
     attributes = {
         name: _as_sent(value) for name, value in letter.attributes.items() if name != ATTRIBUTE
@@ -78,7 +78,7 @@ def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
     attributes[REDRIVEN] = {"DataType": "Number", "StringValue": again}
     request: SendMessageRequestTypeDef = {
         "QueueUrl": url,
-        "MessageBody": letter.body,
+        "MessageBody": body,
         "MessageAttributes": attributes,
     }
     if letter.group:

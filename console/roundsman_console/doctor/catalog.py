@@ -29,9 +29,9 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.OWED_UNSENT: Entry(
         _WARNING,
-        "A status or an alert that was decided minutes ago has not been sent.",
-        "Find in the scheduler's log what refuses it: the AlertTopic, its key, or the reply "
-        f"queue. {_FIX}",
+        "A status, an alert or a rejected message that was decided minutes ago has not been sent.",
+        "Find in the scheduler's log what refuses it: the AlertTopic, its key, the reply "
+        f"queue, or the RejectedQueue. {_FIX}",
     ),
     FindingKind.RECORD_UNREADABLE: Entry(
         _CRITICAL,
@@ -107,6 +107,14 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _NOTICE,
         "Messages that can never be handled were rejected, each with its reason.",
         "Read them; correct and resend those that should have been valid.",
+    ),
+    FindingKind.SIGNALS_WITHOUT_ID: Entry(
+        _NOTICE,
+        "An application sends signals without an id. The id of the message counts then, so one "
+        "that is sent twice, or moved back to its queue by AWS, counts twice. A later release "
+        "refuses them.",
+        "Give each signal an id of its own, such as that of the payment; Client.signal and "
+        "roundsman signal do.",
     ),
     FindingKind.QUEUE_UNREAD: Entry(
         _CRITICAL,

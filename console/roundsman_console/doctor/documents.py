@@ -30,6 +30,7 @@ class FindingKind(StrEnum):
     SUPERVISOR_LATE = "supervisor-late"
     DEAD_LETTERS = "dead-letters"
     REJECTED = "rejected"
+    SIGNALS_WITHOUT_ID = "signals-without-id"
     QUEUE_UNREAD = "queue-unread"
     FUNCTION_NOT_READY = "function-not-ready"
     FUNCTION_STOPPED = "function-stopped"

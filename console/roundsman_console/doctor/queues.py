@@ -4,10 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roundsman.command_line import command_line
+from roundsman.model.instants import DAY
+from roundsman_console.clock import now
 from roundsman_console.counted import counted
 from roundsman_console.dead_letter.queues import counts, sources
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
+from roundsman_console.stack.metrics import metric_query, own_metrics, read_metrics
 from roundsman_console.stack.resources import event_source_mappings
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.versions import functions_of
@@ -39,6 +42,13 @@ def look_at_queues(stack: DeployedStack, looking: Looking) -> list[Finding]:
                 found += unread(source.name, its)
     with looking.at("RejectedQueue"):
         found += rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
+    with looking.at("the metric SignalsWithoutId"):
+        end = now()
+        query = metric_query(
+            own_metrics(stack), "signals", "SignalsWithoutId", {"service": "submission"}, DAY
+        )
+        points = read_metrics(stack, [query], end - DAY, end).get("signals", [])
+        found += signals_without_id(round(sum(value for _, value in points)))
     return found
 
 
@@ -76,6 +86,13 @@ def rejected(number: int) -> Iterator[Finding]:
     if number:
         evidence = counted(number, "message")
         yield Finding(FindingKind.REJECTED, "RejectedQueue", evidence, "roundsman rejected ls")
+
+
+def signals_without_id(number: int) -> Iterator[Finding]:
+    """Find that applications send signals without an id."""
+    if number:
+        evidence = f"{counted(number, 'signal')} in the last 24 hours"
+        yield Finding(FindingKind.SIGNALS_WITHOUT_ID, "SubmissionQueue", evidence)
 
 
 def unread(queue: str, mappings: Sequence[MappingFact]) -> Iterator[Finding]:

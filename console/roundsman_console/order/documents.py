@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from roundsman.model.states import ProcessState, SituationName, TaskState
-from roundsman.model.task import AfterUndo, Effect, Operation
+from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation
 from roundsman_console.constraints import (
     Count,
     GroupId,
@@ -50,9 +50,9 @@ class EndingDocument(TypedDict):
 
 
 class OwedDocument(TypedDict):
-    """A status or an alert that is not known to be sent."""
+    """A status, an alert or a rejected message that is not known to be sent."""
 
-    kind: Annotated[str, Keyword("enum", ("status", "alert"))]
+    kind: Annotated[str, Keyword("enum", ("status", "alert", REJECTION))]
     name: str
 
 
@@ -160,6 +160,19 @@ class HistoryRowDocument(TypedDict):
     """The principal that sent the command, as AWS authenticated it; null if it is not known."""
     commandId: str | None
     reason: str
+    signal: "LeftSignalDocument | None"
+    """The signal that no step can read any more; null if the row is about none."""
+
+
+class LeftSignalDocument(TypedDict):
+    """A signal that was accepted, and that has ended no step."""
+
+    id: str
+    name: str
+    at: Instant
+    """When it was stored."""
+    data: object
+    """Any JSON value; null also if it was erased."""
 
 
 class UnreadSignalDocument(TypedDict):

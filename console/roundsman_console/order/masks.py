@@ -14,7 +14,14 @@ from roundsman.engine.history import keeps_reason
 from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    ERASED,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+    UnreadSignal,
+)
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
 
@@ -80,6 +87,8 @@ class Mask:
     result, is shown."""
     erased_at: int | None = None
     """When the contents of the order were erased (epoch ms); None if they were not."""
+    signals: frozenset[str] = frozenset()
+    """The names of the signals whose data is not shown."""
 
     def text(self, text: str) -> str:
         """Return the text with MASK for each masked value in it."""
@@ -108,8 +117,16 @@ class Mask:
         return error and replace(error, message=self.text(error.message))
 
     def history(self, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
-        """Return the history rows with masked reasons."""
-        return [replace(row, reason=self._reason(row)) for row in rows]
+        """Return the history rows with masked reasons and data of signals."""
+        return [
+            replace(row, reason=self._reason(row), signal=self._signal(row.signal)) for row in rows
+        ]
+
+    def _signal(self, signal: UnreadSignal | None) -> UnreadSignal | None:
+        if signal is None or signal.data is None:
+            return signal
+        hidden = self.everything or self.erased_at is not None or signal.name in self.signals
+        return replace(signal, data=MASK if hidden else self.json(signal.data))
 
     def _reason(self, row: HistoryRow) -> str:
         """The masked reason of the row.
@@ -154,7 +171,9 @@ def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
     for name, record in task.steps.items():
         if _result_is_masked(plan, name):
             found += _leaves(record.result)
-    return Mask(paths, _pattern(found), everything, task.erased_at)
+    steps = [*plan.steps.values(), *plan.kinds.values()]
+    signals = frozenset(step.signal for step in steps if step.signal and step.result_masked)
+    return Mask(paths, _pattern(found), everything, task.erased_at, signals)
 
 
 def _inputs(task: Task, content: Json) -> list[Json]:

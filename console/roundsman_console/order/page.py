@@ -245,7 +245,7 @@ def rows_of_steps(
         row = StepRow(
             name,
             record,
-            situation_words(record),
+            situation_words(task, record),
             agent_words(record, step) or record.agent or (step.agent if step else ""),
             attempts_words(name, record, plan, rows.get(name, ()), cause),
             last_error(record) or ("" if cause is None else error_words(cause)),

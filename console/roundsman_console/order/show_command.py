@@ -170,7 +170,7 @@ def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
         record = alike[0].record
         table.add_row(
             plain(span([row.name for row in alike])),
-            plain(step_state(record), STEP_STYLES.get(record.process_state, "")),
+            plain(step_state(task, record), STEP_STYLES.get(record.process_state, "")),
             plain(_failures(alike[0])),
             *(plain(_together(heading, cell, alike)) for heading, cell in extra),
         )

@@ -38,20 +38,23 @@ _SAYS_NO_MORE = (SituationName.NOT_BEGUN, SituationName.AT_AGENT)
 """The situations that a reader expects of a Pending and of a Processing step."""
 
 
-def situation_words(record: StepRecord) -> str:
+def situation_words(task: Task, record: StepRecord) -> str:
     """Return the situation of a step where it says more than its state; else an empty text.
 
-    A step that is polled says so, as in `waits, polled`.
+    A step that is polled says so, as in `waits, polled`. In a task that has ended nothing waits,
+    sleeps or is parked any more, whatever its record was last.
     """
+    if task.ended:
+        return ""
     situation = record.situation_name
     more = situation not in _SAYS_NO_MORE and not isinstance(record.situation, Ended)
     words = [situation.removeprefix("undo ")] if more else []
     return ", ".join([*words, *(["polled"] if record.polls else [])])
 
 
-def step_state(record: StepRecord) -> str:
+def step_state(task: Task, record: StepRecord) -> str:
     """Return the state of a step, with its situation where that says more: `Pending, parked`."""
-    words = situation_words(record)
+    words = situation_words(task, record)
     return f"{record.process_state}, {words}" if words else record.process_state.value
 
 
@@ -76,18 +79,8 @@ def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) ->
 def _facts(
     task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
 ) -> Iterator[str]:
-    if record.held_since is not None:
-        yield _held(task, record, step, holds, at)
-    if isinstance(record.situation, AwaitsCallback):
-        until = second(record.situation.until)
-        yield f"waits for a callback until {until}{reminder_words(task, record)}"
-    elif record.heard_at is not None:
-        yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
-    elif record.heartbeat_by is not None:
-        yield f"no heartbeat yet{_again(record)}"
-    if record.late_since is not None and (record.under_way or task.ending is None):
-        waits = "its reply may wait in its queue" if record.under_way else "its start waits"
-        yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
+    if not task.ended:
+        yield from _present(task, record, step, holds, at)
     if record.uncounted_timeouts:
         times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
@@ -105,10 +98,28 @@ def _facts(
         yield f"undone first, {_NEXT[record.after_undo]}"
 
 
+def _present(
+    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
+) -> Iterator[str]:
+    """Yield what a step waits for now, as it does in an open task only."""
+    if record.held_since is not None:
+        yield _held(task, record, step, holds, at)
+    if isinstance(record.situation, AwaitsCallback):
+        until = second(record.situation.until)
+        yield f"waits for a callback until {until}{reminder_words(task, record)}"
+    elif record.heard_at is not None:
+        yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
+    elif record.heartbeat_by is not None:
+        yield f"no heartbeat yet{_again(record)}"
+    if record.late_since is not None and (record.under_way or task.ending is None):
+        waits = "its reply may wait in its queue" if record.under_way else "its start waits"
+        yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
+
+
 def _without_agent(task: Task, record: StepRecord) -> Iterator[str]:
     """Yield until when a sleep lasts or a signal is waited for, and which signal has come."""
     wait = record.situation
-    if isinstance(wait, WithoutAgent) and task.ending is None:
+    if isinstance(wait, WithoutAgent) and task.ending is None and not task.ended:
         what = "asleep" if isinstance(wait, Asleep) else "waits for its signal"
         yield f"{what} since {second(wait.since)}, until {second(wait.until)}"
     if record.signal is not None:
@@ -139,6 +150,9 @@ def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
     """Yield how often a step was polled until `at` (epoch ms), when again, and until when."""
     since, until = record.polled_since, record.poll_until
     if since is None or until is None:
+        return
+    if task.ended:
+        yield f"{polled_words(record, at)}, since {second(since)}"
         return
     again = ""
     if isinstance(record.situation, WaitsUntil) and record.situation.not_before > at:

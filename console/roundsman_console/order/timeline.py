@@ -11,6 +11,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.history import ANSWERED
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
+from roundsman.model.json import canonical_json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 from roundsman_console.order.documents import TimelineDocument
@@ -144,8 +145,11 @@ def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
 
 
 def of_row(row: HistoryRow) -> Happening:
-    """Return the entry of a row of the history."""
-    return Happening(row.at, row.kind, row.reason, row.step, row.attempt, row.by, row.sender)
+    """Return the entry of a row of the history; that of a signal has its data."""
+    why = row.reason
+    if row.signal is not None:
+        why = f"{why}; its data: {canonical_json(row.signal.data)}"
+    return Happening(row.at, row.kind, why, row.step, row.attempt, row.by, row.sender)
 
 
 def _end(task: Task) -> Iterator[Happening]:

@@ -13,11 +13,12 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, step_of
+from roundsman.model.task import StepRecord, Task, UnreadSignal, step_of
 from roundsman_console.order.documents import (
     EndingDocument,
     ErrorDocument,
     HistoryRowDocument,
+    LeftSignalDocument,
     StepDocument,
     TaskDocument,
     TaskSummaryDocument,
@@ -194,7 +195,12 @@ def _history_document(row: HistoryRow) -> HistoryRowDocument:
         "sender": row.sender,
         "commandId": row.command_id,
         "reason": row.reason,
+        "signal": None if row.signal is None else _left_signal(row.signal),
     }
+
+
+def _left_signal(signal: UnreadSignal) -> LeftSignalDocument:
+    return {"id": signal.id, "name": signal.name, "at": iso(signal.at), "data": signal.data}
 
 
 def _error(record: StepRecord) -> ErrorDocument | None:

@@ -247,7 +247,9 @@ def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnos
         if wait.case != first.case:
             others.setdefault(wait.case, wait)
     record = task.step(first.step)
-    situation = [f"{first.step} is {step_state(record)}"] if situation_words(record) else []
+    situation = (
+        [f"{first.step} is {step_state(task, record)}"] if situation_words(task, record) else []
+    )
     evidence = (
         *situation,
         *first.evidence,

@@ -7,13 +7,12 @@ does not accept.
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from roundsman.errors import PermanentError
+from roundsman.model import instants
 from roundsman.model.checks import NAME
 from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
-from roundsman.model.instants import EPOCH
 from roundsman.model.json import Json, parse_json
 from roundsman_console.errors import InvalidArgument
 from roundsman_console.order.masks import MASK
@@ -70,14 +69,11 @@ def read_instant(text: str) -> int:
     Raises InvalidArgument if it is not ISO 8601 with a time zone.
     """
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        return instants.read_instant(text.strip())
+    except ValueError as error:
         raise InvalidArgument(
             f"{text!r} is not an instant with a time zone. Write it so: 2027-01-15T08:00:00Z.",
-        )
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+        ) from error
 
 
 def read_steps(texts: Sequence[str]) -> tuple[str, ...]:

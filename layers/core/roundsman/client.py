@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, overload
+from uuid import uuid4
 
 import boto3
 
@@ -257,13 +258,16 @@ class Client:
 
     def signal(
         self, order_id: str, name: str, data: Json = None, *, signal_id: str | None = None
-    ) -> None:
+    ) -> str:
         """Send a signal to the order: the step that waits for one with this name is done.
+
+        Returns the id of the signal.
 
         `data` (at most 4 KiB of JSON) is the result of the step. A signal may come before its step:
         it is kept for it. `signal_id` (1 to 64 ASCII characters without spaces), such as the id of
-        a payment, makes it harmless to send the signal twice; None for a new one. A signal that no
-        step of the order can take goes to the RejectedQueue.
+        a payment, makes it harmless to send the signal twice; None for a new one, and two signals
+        with new ids are two, also if their data is the same. A signal that no step of the order can
+        take, or can take any more, goes to the RejectedQueue.
 
         Raises InvalidCall if an argument is wrong, and TryAgain and CallRefused.
         """
@@ -275,8 +279,8 @@ class Client:
             )
         if signal_id is not None and not SIGNAL_ID.fullmatch(signal_id):
             raise InvalidCall(f"The id of a signal must be {SIGNAL_ID_WORDS}.")
-        signal: dict[str, Json] = {"name": name, "data": data}
-        signal |= {} if signal_id is None else {"id": signal_id}
+        given_id = str(uuid4()) if signal_id is None else signal_id
+        signal: dict[str, Json] = {"name": name, "id": given_id, "data": data}
         try:
             body = canonical_json({"orderId": order_id, "signal": signal})
             parse_json(body)
@@ -288,6 +292,7 @@ class Client:
                 f"The data of the signal has {size} bytes; it may have at most {LARGEST_SIGNAL}."
             )
         self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the signal")
+        return given_id
 
     @overload
     def answer(self, token: str, result: Json = None) -> None: ...

@@ -172,7 +172,8 @@ class TaskStore(Protocol):
         """
 
     def erase_history(self, task_id: str) -> None:
-        """Replace the reason of each history row by ERASED, except those of `erase` commands.
+        """Replace the reason of each history row by ERASED, except those of `erase` commands, and
+        remove the data of its signal.
 
         The call is idempotent. If it fails half-way, the next call continues.
         """
@@ -434,4 +435,10 @@ class Outbox(Protocol):
         """Send a message that can never be handled to the RejectedQueue, with its problems.
 
         `queue` is the name of the queue that the message came from.
+        """
+
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        """Send a command that was accepted, and can have no effect any more, to the RejectedQueue.
+
+        It is as if it had been rejected when it came from the SchedulerQueue.
         """

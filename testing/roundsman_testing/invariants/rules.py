@@ -157,9 +157,14 @@ def _of_signals(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     A person ends such a step by a command. A signal that has just come has its command, too.
     """
     ids, asked = signal_ids(after), before.command_ids != after.command_ids
-    lost = {one.id for one in before.signals}.difference(ids)
+    lost = {one.id for one in before.signals}.difference(ids, after.signals_left)
     if lost:
-        yield Broken(Invariant.NOT_LOST, after.task_id, f"the signals {sorted(lost)} are lost")
+        yield Broken(Invariant.ACCOUNTED, after.task_id, f"the signals {sorted(lost)} are lost")
+    owed = {one.signal for one in after.owed}
+    unsent = set(after.signals_left).difference(before.signals_left, owed)
+    if unsent and after.state is not TaskState.COMPLETED:
+        what = f"the signals {sorted(unsent)} have left, and are not rejected"
+        yield Broken(Invariant.ACCOUNTED, after.task_id, what)
     if len(set(ids)) < len(ids):
         yield Broken(Invariant.RESULT, after.task_id, "a signal has ended two steps, or is kept")
     unread, left = {one.id: one for one in before.signals}, {one.id for one in after.signals}

@@ -30,7 +30,8 @@ NO_CONTENTS = re.compile(r"[A-Za-z]*|[0-9TZ:.+-]*")
 
 
 class HistoryRows:
-    """Follows the history of a world's tasks and checks HISTORY, ACTS_ONCE and CARRIED_OUT.
+    """Follows the history of a world's tasks and checks HISTORY, ACTS_ONCE, CARRIED_OUT and that
+    signals which leave a record have their rows (ACCOUNTED).
 
     The caller reports each row that is stored (`written`) and each stored record (`of_change`), and
     asks after each event for what is missing (`missing`).
@@ -42,6 +43,8 @@ class HistoryRows:
         self._wanted: list[tuple[str, int, int, str]] = []
         self._known: set[tuple[str, str]] = set()
         self._new: list[tuple[str, str]] = []
+        self._left: list[tuple[str, str]] = []
+        self._unread: dict[str, set[str]] = {}
 
     def written(self, old: Item | None, new: Item | None) -> Iterator[Broken]:
         """Check a new row: a command has one row that says that it was carried out."""
@@ -49,6 +52,9 @@ class HistoryRows:
             return
         task_id, seq = str(new["TaskId"].get("S")), int(str(new["Seq"].get("N")))
         self._rows.setdefault(task_id, set()).add(seq)
+        signal = new.get("Signal", {}).get("M")
+        if signal is not None:
+            self._unread.setdefault(task_id, set()).add(str(signal["Id"].get("S")))
         if "CommandId" not in new or new["Kind"].get("S") == REFUSED:
             return
         command = str(new["CommandId"].get("S"))
@@ -62,6 +68,11 @@ class HistoryRows:
 
     def of_change(self, before: Task, after: Task) -> None:
         """Note what must be in the history because of this write, which is stored with it."""
+        if before.signals_left != after.signals_left:
+            self._left.extend((after.task_id, one) for one in after.signals_left)
+            for forgotten in set(before.signals_left).difference(after.signals_left):
+                # Sent again after a new beginning, it is another signal.
+                self._acted.get(after.task_id, {}).pop(forgotten, None)
         what = None
         if before.command_ids != after.command_ids:
             what = f"the command {after.command_ids[-1]}"
@@ -85,7 +96,11 @@ class HistoryRows:
             if (task_id, command) not in self._known:
                 what = f"{command} is carried out, and the record does not know it"
                 yield Broken(Invariant.CARRIED_OUT, task_id, what)
-        for noted in (self._wanted, self._known, self._new):
+        for task_id, signal in self._left:
+            if signal not in self._unread.get(task_id, ()):
+                what = f"the signal {signal} has left the record, and has no row"
+                yield Broken(Invariant.ACCOUNTED, task_id, what)
+        for noted in (self._wanted, self._known, self._new, self._left):
             noted.clear()
 
 

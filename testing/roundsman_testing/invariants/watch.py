@@ -11,7 +11,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
 from roundsman.model.states import TaskState
-from roundsman.model.task import Task
+from roundsman.model.task import REJECTION, Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
@@ -108,6 +108,7 @@ class InvariantWatch:
         self._alerted: set[str] = set()
         self._begun_anew: dict[str, dict[str, int]] = {}
         self._effects_unknown: frozenset[str] = frozenset()
+        self._rejected: set[tuple[str, str]] = set()
 
     def begin_anew(
         self,
@@ -184,10 +185,20 @@ class InvariantWatch:
             rounds = {name: task.step(name).round for name in names}
             self._begun_anew[task.task_id] = rounds
 
+    def _of_rejections(self, before: Task, after: Task) -> None:
+        """Check that what is not owed any more was sent: the rejected messages of signals."""
+        for owed in before.owed:
+            sent = (after.task_id, owed.signal) in self._rejected
+            if owed.kind == REJECTION and owed not in after.owed and not sent:
+                what = f"the signal {owed.signal} was to be rejected, and was not"
+                self.broken.append(Broken(Invariant.ACCOUNTED, after.task_id, what))
+
     def _of_promises(self, plan: Plan | None, before: Task | None, task: Task, now: int) -> None:
         """Check what applications and people rely on, and no other part of the engine does."""
         self.broken += of_retention(before, task, now, self._apart)
         self.broken += self._statuses.of_change(before, task)
+        if before is not None:
+            self._of_rejections(before, task)
         if before is not None and before.version < task.version:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
@@ -253,6 +264,10 @@ class InvariantWatch:
         self._added.replied(reply)
         if reply.error is not None:
             self._contents.replied(reply.error.message)
+
+    def on_rejected_signal(self, task_id: str, signal: str) -> None:
+        """Note that a signal that was accepted is sent as a rejected message."""
+        self._rejected.add((task_id, signal))
 
     def on_status(self, task_id: str, name: str, seq: int) -> None:
         """Check a status that is sent."""

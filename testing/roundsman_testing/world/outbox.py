@@ -69,6 +69,8 @@ class WorldOutbox:
     """Called with each alert when it is published."""
     on_status: Callable[[str, str, int], None] = lambda *_: None
     """Called with the order, the name and the `seq` of each status."""
+    on_rejected_signal: Callable[[str, str], None] = lambda *_: None
+    """Called with the order and the id of each signal that is rejected after it was accepted."""
 
     def reopened(self, task_id: str) -> None:
         """Forget the statuses of a task that goes on after its end: its next end needs a status."""
@@ -132,3 +134,9 @@ class WorldOutbox:
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Keep the rejected message."""
         self.put_aside.append(RejectedMessage(queue, body, tuple(problems)))
+
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        """Keep the rejected message about a signal that was accepted."""
+        found = json.loads(body)
+        self.on_rejected_signal(str(found["taskId"]), str(found["commandId"]))
+        self.reject(COMMANDS, body, problems)

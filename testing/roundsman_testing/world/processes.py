@@ -306,9 +306,9 @@ class Processes:
         asked = read(mail.body)
         if isinstance(asked, ValidOrder):
             return submission.submit(asked)
-        if isinstance(asked, CancelAsked):
-            return submission.cancel(asked, mail.message_id, mail.sender)
         since = mail.sent_at if mail.receives > 1 else None
+        if isinstance(asked, CancelAsked):
+            return submission.cancel(asked, mail.message_id, mail.sender, waited_since=since)
         return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
     def handling_failed(self, mail: QueuedMessage) -> None:

@@ -40,6 +40,7 @@ from roundsman.model.instants import iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.corrections import checked_changes
+from roundsman.submission.events import with_signal_id
 from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
@@ -186,6 +187,7 @@ class World:
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert
         self.post.on_status = self.processes.watch.on_status
+        self.post.on_rejected_signal = self.processes.watch.on_rejected_signal
         self.operator = Operator(
             self._send_command,
             self.task,
@@ -251,7 +253,7 @@ class World:
     def signal(
         self, order_id: str, name: str, data: Json = None, *, signal_id: str | None = None
     ) -> None:
-        """Send a signal to an order, as `Client.signal` does.
+        """Send a signal to an order, as `Client.signal` does, but without `signal_id` without one.
 
         Raises ValueError if submission would reject it whatever the state of the order.
         """
@@ -569,11 +571,16 @@ class World:
         self.mishaps = NONE
 
     def redrive(self) -> int:
-        """Send the dead letters to their queues again. Returns the number of messages."""
+        """Send the dead letters to their queues again, as `roundsman dlq redrive` does.
+
+        Returns the number of messages.
+        """
         dead, self.queues.dead = self.queues.dead, []
         for mail in dead:
-            sender = self.operator.sender
-            self.queues.send(mail.queue, mail.body, to=mail.to, sender=sender)
+            body, sender = mail.body, self.operator.sender
+            if mail.queue == ORDERS:
+                body = with_signal_id(body, mail.message_id)
+            self.queues.send(mail.queue, body, to=mail.to, sender=sender)
         return len(dead)
 
     # --- running -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -389,6 +390,17 @@ def test_a_refused_call_is_reported_as_any_unexpected_error(clock: Clock) -> Non
     payment.performs(charge_card)(lambda _: leg.named("KB 101"))
     reply(payment, clock, report=reported.append)
     assert [type(error) for error in reported] == [ValueError]
+
+
+def test_a_call_that_a_thread_makes_for_a_function_has_the_place_of_the_function(
+    clock: Clock,
+) -> None:
+    def perform(_: StepRequest) -> object:
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(leg.named, "KB 101").result()
+
+    line = perform.__code__.co_firstlineno + 2
+    assert told(ended(perform, clock))[2].startswith(f"test_author_errors.py, line {line}: the na")
 
 
 def test_a_refused_call_in_a_group_has_its_sentence_and_its_place(clock: Clock) -> None:

@@ -11,7 +11,7 @@ from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, StepError, idempotency_key
+from roundsman.model.task import CALL_NOTES_LAST, AfterUndo, Effect, StepError, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.steps import stored_step
@@ -230,6 +230,60 @@ def test_a_proof_is_about_the_requests_made_before_it() -> None:
     world.start()
     assert at(world) == "first"
     assert world.record("a").effect is None
+
+
+YEAR = timedelta(days=360)
+LIMIT = CALL_NOTES_LAST // SECOND - 30  # seconds; an attempt lasts 30
+
+
+@pytest.mark.parametrize(
+    ("agents", "again_in", "unknown"),
+    [
+        (("x", "y"), LIMIT - 0.001, False),
+        (("x", "y"), LIMIT, True),
+        (("x",), 2 * LIMIT, False),  # it has no notes, and nothing follows from them
+    ],
+)
+def test_what_a_note_proves_of_a_job_that_was_begun_ends_with_the_note(
+    agents: tuple[str, ...], again_in: float, *, unknown: bool
+) -> None:
+    job = step("a", agents=agents, compensation=FENCED)
+    world = World(plan(job, complete_within=YEAR))
+    world.start()
+    world.is_not_done("a", again_in=again_in, within=YEAR.total_seconds())
+    assert not world.record("a").outcome_unknown, "the service has just answered"
+    world.wait(again_in).start()
+    assert world.record("a").outcome_unknown is unknown
+    world.is_not_done("a", again_in=60)
+    assert not world.record("a").outcome_unknown
+    world.wait(60).start()
+    expired = len(agents) > 1
+    assert world.record("a").outcome_unknown is expired, "counted from the first poll"
+
+
+def test_the_undo_of_what_was_done_long_ago_has_its_result() -> None:
+    job = step("a", agents=("x", "y"), compensation=FENCED)
+    world = World(plan(job, step("b", job), complete_within=YEAR, on_failure=Undo()))
+    world.start()
+    world.succeeds("a", "r-1")
+    world.wait(2 * LIMIT)
+    world.reply("b", Outcome.PERMANENT, error=StepError("Refused", "no"))
+    world.start()
+    record = world.record("a")
+    assert (record.operation, record.outcome_unknown) == ("undo", False)
+    assert record.started_at == world.now
+
+
+def test_nothing_that_is_proven_to_have_no_effect_becomes_unknown_with_time() -> None:
+    job = step("a", agents=("x", "y"), compensation=FENCED)
+    world = World(plan(job, complete_within=YEAR))
+    world.start()
+    world.hold("x", 2 * LIMIT).hold("y", 2 * LIMIT).gives_back("a", effect=Effect.NONE)
+    world.agents = {}
+    world.wait(2 * LIMIT).run_now()
+    world.start()
+    assert world.state("a") is ProcessState.PROCESSING
+    assert not world.record("a").outcome_unknown
 
 
 def test_proven_at_one_agent_after_another_a_step_moves_on_to_each_that_is_left() -> None:

@@ -183,7 +183,7 @@ def test_a_step_with_a_false_condition_is_skipped_and_takes_no_signal() -> None:
     world.signal("paid", 7)
     world.succeeds("a")
     assert situations(world)["paid"] is SituationName.SKIPPED
-    assert unread(world) == [("paid", 7)]
+    assert unread(world) == []
 
 
 def test_a_condition_is_not_evaluated_again_while_its_step_waits() -> None:
@@ -494,10 +494,11 @@ def test_an_erased_task_has_no_data_of_signals() -> None:
     slow = step("c")
     world = waiting(first, paid, slow, replace(paid, name="later", after=(slow,)))
     world.signal("paid", "one", "pay-1")
-    world.signal("paid", "two", "pay-2")
     world.cancel(undo=False)
     world.wait(60).overdue("c")
     world.deliver_owed()
+    # As a former release has left it.
+    world.task = replace(world.task, signals=(UnreadSignal("pay-2", "paid", T0, "two"),))
     world.erase()
     assert world.task.signals == (UnreadSignal("pay-2", "paid", T0, None),)
     assert world.record("paid").result is None

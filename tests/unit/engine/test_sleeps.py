@@ -182,7 +182,7 @@ def test_an_instant_that_is_past_ends_the_sleep_at_once(text: str) -> None:
         (None, "must give an instant, not nothing"),
         (7, "must give an instant, not a number"),
         ([], "must give an instant, not a list"),
-        ("tomorrow", "gives a text that must include its offset from UTC, as in 2026-12-01"),
+        ("tomorrow", "gives a text that is not a valid date and time such as 2026-12-01"),
         ("2027-01-29T09:00:00", "gives a text that must include its offset from UTC"),
         ("2027-02-30T09:00:00Z", "gives a text that is not a valid date and time"),
     ],

@@ -84,6 +84,10 @@ def test_every_wish_is_read_with_durations_in_milliseconds() -> None:
         ("2026-12-01T09:00Z", 1_796_115_600_000),
         ("2026-12-01T09:00:00.25Z", 1_796_115_600_250),
         ("2026-12-01T09:00:00.123456789Z", 1_796_115_600_123),
+        ("2026-12-01 09:00:00Z", 1_796_115_600_000),
+        ("20261201T090000Z", 1_796_115_600_000),
+        ("2026-W49-2T09:00Z", 1_796_115_600_000),
+        ("2026-12-01T10:00:00+0100", 1_796_115_600_000),
     ],
 )
 def test_an_instant_with_its_offset_is_read_exactly(text: str, instant: int) -> None:
@@ -93,7 +97,7 @@ def test_an_instant_with_its_offset_is_read_exactly(text: str, instant: int) -> 
 def test_a_run_outside_the_calendar_is_refused() -> None:
     found = problems(changed("processing.run", "0001-01-01T00:00:00+14:00"))
 
-    assert found == ["processing.run: is not a valid date and time"]
+    assert found == ["processing.run: is before the year 1 or after the year 9999 in UTC"]
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"])
@@ -105,18 +109,15 @@ def test_no_delay_means_now() -> None:
     assert options(processIn=0).start_at == NOW
 
 
-@pytest.mark.parametrize("text", ["2026-12-01T09:00:00", "2026-12-01T09:00"])
+@pytest.mark.parametrize("text", ["2026-12-01T09:00:00", "2026-12-01T09:00", "2026-12-01"])
 def test_an_instant_without_an_offset_is_refused_because_nobody_knows_when_it_is(text: str) -> None:
     (sentence,) = problems_of(processAt=text)
 
     assert sentence.startswith("processing.processAt: must include its offset from UTC")
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["tomorrow", "2026-12-01", "2026-12-01 09:00:00Z", "20261201T090000Z", "2026-W49-2T09:00Z"],
-)
-def test_other_ways_to_write_an_instant_are_refused_with_an_example(value: str) -> None:
+@pytest.mark.parametrize("value", ["tomorrow", "1.12.2026 09:00Z", "09:00Z"])
+def test_what_is_no_instant_is_refused_with_an_example(value: str) -> None:
     (sentence,) = problems_of(processAt=value)
 
     assert "such as 2026-12-01T09:00:00Z" in sentence
@@ -132,7 +133,8 @@ def test_what_is_no_text_of_an_instant_is_refused(value: Json) -> None:
     ["2026-02-30T09:00:00Z", "2026-12-01T25:00:00Z", "2026-12-01T09:00:61Z", "0000-01-01T00:00Z"],
 )
 def test_an_instant_that_never_comes_is_refused(value: str) -> None:
-    assert problems_of(processAt=value) == ["processing.processAt: is not a valid date and time"]
+    (found,) = problems_of(processAt=value)
+    assert found.startswith("processing.processAt: is not a valid date and time such as ")
 
 
 def test_a_start_is_accepted_up_to_a_year_ahead() -> None:
@@ -287,7 +289,7 @@ def test_a_run_that_is_delivered_twice_is_the_same_order_and_the_next_run_anothe
 def test_what_a_schedule_did_not_replace_is_refused() -> None:
     (found,) = problems_of(run="<aws.scheduler.scheduled-time>")
 
-    assert found.startswith("processing.run: must be an instant such as ")
+    assert found.startswith("processing.run: is not a valid date and time such as ")
 
 
 def test_an_id_that_its_runs_time_makes_too_long_is_refused() -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from roundsman.model.json import Json
+from roundsman.model.json import Json, canonical_json
+from roundsman.submission.events import with_signal_id
 from roundsman.submission.submission import SignalSent
 from tests.support.orders_samples import GOOD, problems, read_any, rejected
 
@@ -99,3 +100,36 @@ def test_of_a_signal_that_is_too_large_only_its_size_is_reported() -> None:
 
 def test_a_log_that_shows_a_signal_does_not_show_its_data() -> None:
     assert "private" not in repr(read_any(signal({"name": "paid", "data": "private"})))
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        ({"orderId": "ord-1", "signal": {"name": "paid"}}, "m-1"),
+        ({"orderId": "ord-1", "signal": {"name": "paid", "id": None, "data": [1.50]}}, "m-1"),
+        ({"orderId": "ord-1", "signal": {"name": "paid", "id": "pay-7"}}, "pay-7"),
+    ],
+)
+def test_a_signal_that_is_sent_again_has_the_id_of_its_first_message(
+    body: dict[str, Json], sent: str
+) -> None:
+    again = with_signal_id(canonical_json(body), "m-1")
+    assert isinstance(body["signal"], dict)
+    assert json.loads(again) == {**body, "signal": {**body["signal"], "id": sent}}
+    assert with_signal_id(again, "m-2") == again
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "not JSON",
+        "[1]",
+        '{"orderId": "ord-1"}',
+        '{"signal": 3}',
+        '{"signal": null}',
+        "[" * 9_999,
+    ],
+)
+def test_any_other_message_that_is_sent_again_stays_as_it_is(body: str) -> None:
+    assert with_signal_id(body, "m-1") == body

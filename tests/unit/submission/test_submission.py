@@ -300,10 +300,22 @@ def test_a_cancellation_that_is_delivered_again_is_the_same_command() -> None:
     assert another != first
 
 
-def test_an_order_that_was_never_taken_cannot_be_cancelled() -> None:
+@pytest.mark.parametrize("kind", ["cancel", "signal"])
+def test_a_message_that_comes_before_its_order_is_tried_again_for_five_minutes(kind: str) -> None:
     shells = Shells(ONE)
+
+    def passes(since: int | None) -> None:
+        if kind == "cancel":
+            asked = CancelAsked(ORDER_ID, True, "")
+            shells.submission().cancel(asked, "m-7", waited_since=since)
+        else:
+            shells.submission().signal(PAID, "m-7", waited_since=since)
+
+    for since in (None, shells.now, shells.now - 5 * MINUTE + 1):
+        with pytest.raises(TryAgain, match="may be on its way"):
+            passes(since)
     with pytest.raises(RejectedOrder, match="orderId: has no task") as rejected:
-        shells.submission().cancel(CancelAsked(ORDER_ID, True, ""), "m-7")
+        passes(shells.now - 5 * MINUTE)
     assert (rejected.value.order_id, rejected.value.reply_to) == (ORDER_ID, None)
     assert shells.outbox.sent == []
 
@@ -339,17 +351,6 @@ def test_a_signal_without_an_id_has_that_of_its_message() -> None:
     first, again, another = passed_on(shells)
     assert again == first
     assert another.event == Signalled(CommandSource("m-8", by="application"), "paid")
-
-
-def test_a_signal_that_comes_before_its_order_is_tried_again_for_five_minutes() -> None:
-    shells = Shells(ONE)
-    for since in (None, shells.now, shells.now - 5 * MINUTE + 1):
-        with pytest.raises(TryAgain, match="may be on its way"):
-            shells.submission().signal(PAID, "m-7", waited_since=since)
-    with pytest.raises(RejectedOrder, match="orderId: has no task") as rejected:
-        shells.submission().signal(PAID, "m-7", waited_since=shells.now - 5 * MINUTE)
-    assert rejected.value.order_id == ORDER_ID
-    assert shells.outbox.sent == []
 
 
 # --- The end of a task's time ----------------------------------------------------------------

@@ -1,7 +1,7 @@
 """`roundsman check` of schedules: AWS's rules of rate and cron, and the order that is sent."""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Annotated, TypedDict
 
 import pytest
@@ -9,9 +9,16 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman import Archive, Step, Text, Workflow
 from roundsman_console.check import schedules
-from roundsman_console.check.schedules import RUN, expression_problems, schedule_problems
+from roundsman_console.check.schedules import (
+    RUN,
+    expression_problems,
+    once_problems,
+    schedule_problems,
+)
 from roundsman_console.template import Document, Json
 from tests.project import TEMPLATE
+
+TODAY = date(2026, 11, 29)
 
 
 class Paper(TypedDict):
@@ -63,12 +70,12 @@ ORDER: dict[str, Json] = {"orderId": "weekly", "customer": "us", "processing": {
         "cron(0 0 ? * 5L *)",
         "cron(0 0 ? * L *)",
         "cron(59 23 31 12 ? 2199)",
-        "cron(0 0 1 1 ? 1970)",
+        "cron(0 0 1 1 ? 1970-2199)",
         "cron(0  9 ? DEC SUN,SAT *)",
     ],
 )
 def test_what_aws_takes_has_no_problem(expression: str) -> None:
-    assert expression_problems(expression) == []
+    assert expression_problems(expression, TODAY) == []
 
 
 FORM = "write it as rate(1 day) or cron(0 9 ? * MON *), with nothing before and after"
@@ -166,7 +173,7 @@ ONE_OF_DAYS = (
     ],
 )
 def test_each_fault_of_an_expression_is_one_sentence(expression: str, problems: list[str]) -> None:
-    assert expression_problems(expression) == problems
+    assert expression_problems(expression, TODAY) == problems
 
 
 def problems(
@@ -353,3 +360,55 @@ def test_the_longest_event_is_that_of_the_template_of_a_recurring_order() -> Non
     text = (TEMPLATE.parent / "stacks" / "schedule.yaml").read_text()
     longest = yaml_parse(text)["Parameters"]["Order"]["MaxLength"]
     assert longest == schedules.LONGEST_EVENT
+
+
+NEVER = "it never runs, because no day that is to come has this date"
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("cron(0 9 31 2 ? *)", NEVER),
+        ("cron(0 9 30,31 FEB ? *)", NEVER),
+        ("cron(0 9 31 4/2 ? 2027)", None),  # August
+        ("cron(0 9 31 4,6,9,11 ? *)", NEVER),
+        ("cron(0 9 29 2 ? 2027)", NEVER),
+        ("cron(0 9 29 2 ? 2027-2028)", None),
+        ("cron(0 9 29 2 ? *)", None),
+        ("cron(0 9 31W 2 ? *)", NEVER),
+        ("cron(0 9 L 2 ? *)", None),
+        ("cron(0 9 1 1 ? 2020)", "it never runs, because the year 2020 is past"),
+        ("cron(0 9 1 1 ? 2018,2020-2025)", "it never runs, because the year 2025 is past"),
+        ("cron(0 9 27 11 ? 2026)", NEVER),
+        ("cron(0 9 28 11 ? 2026)", None),  # it may still be yesterday there
+        ("cron(0 9 ? 10 * 2026)", NEVER),
+        ("cron(0 9 ? 2 SUN#5 2027)", NEVER),
+        ("cron(0 9 ? 5 SUN#5 2027)", None),
+        ("cron(0 9 ? 12 SAT-SUN 2026)", None),
+        ("cron(0 9 ? 12 6L 2026)", None),
+        ("cron(0 9 28/2 2 ? *)", None),
+        ("cron(0 9 29-30 2 ? 2027)", NEVER),
+        ("rate(1 day)", None),
+    ],
+)
+def test_a_schedule_that_never_runs_is_found(expression: str, problem: str | None) -> None:
+    assert expression_problems(expression, TODAY) == ([] if problem is None else [problem])
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("at(2026-12-01T09:00:00)", None),
+        ("at(2026-11-28T09:00:00)", None),
+        ("at(2026-11-27T09:00:00)", "it never runs, because that is past"),
+        (
+            "at(2026-02-31T09:00:00)",
+            "write it as at(2026-12-01T09:00:00), with nothing before and after",
+        ),
+        ("at(soon)", "write it as at(2026-12-01T09:00:00), with nothing before and after"),
+    ],
+)
+def test_a_schedule_for_one_run_has_an_instant_that_is_to_come(
+    expression: str, problem: str | None
+) -> None:
+    assert once_problems(expression, TODAY) == ([] if problem is None else [problem])

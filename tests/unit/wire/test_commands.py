@@ -34,6 +34,7 @@ from roundsman.wire.commands import (
     Command,
     command_of,
     read_command,
+    signal_without_data,
 )
 from tests.unit.wire.test_messages import contents, ids, instants, texts
 
@@ -194,12 +195,21 @@ def test_a_move_names_a_plan() -> None:
     assert problems_of(message("move", plan="newest")) == {"plan"}
 
 
+def test_a_rejected_signal_without_its_data_counts_only_once_a_person_adds_it() -> None:
+    body = signal_without_data("ord-1", "paid", "pay-7")
+    with pytest.raises(InvalidMessage, match="data: missing"):
+        read_command(body)
+    command = read_command(json.dumps({**json.loads(body), "data": {"amount": 40}}))
+    asked = CommandSource("pay-7", "application")
+    assert command == Command("signal", "ord-1", Signalled(asked, "paid", {"amount": 40}))
+
+
 @pytest.mark.parametrize("kind", sorted(COMMAND_KINDS.values()))
 def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> None:
     found = message(
         kind, step="a", outcome="did", seconds=1, restoredTo=1, plan="0a" * 32, name="paid"
     )
-    found["steps"] = ["a"]
+    found |= {"steps": ["a"], "data": None}
     assert problems_of(found) == set()
     for name in ("commandId", "by"):
         missing = {key: value for key, value in found.items() if key != name}
@@ -241,9 +251,10 @@ def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> No
         (message("extend", seconds=LONGEST_EXTENSION + 1), {"seconds"}),
         (message("extend", seconds=1.5), {"seconds"}),
         (message("extend", seconds=True, step=""), {"seconds", "step"}),
-        (message("signal"), {"name"}),
-        ({**message("signal", name="paid"), "commandId": "x" * 65}, {"commandId"}),
-        ({**message("signal", name="paid"), "commandId": "a b"}, {"commandId"}),
+        (message("signal"), {"name", "data"}),
+        (message("signal", name="paid"), {"data"}),
+        ({**message("signal", name="paid", data=None), "commandId": "x" * 65}, {"commandId"}),
+        ({**message("signal", name="paid", data=None), "commandId": "a b"}, {"commandId"}),
         (message("delete"), {"kind"}),
         (message(""), {"kind"}),
     ],

@@ -336,7 +336,7 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     state = min(states, key=LEAST_ADVANCED.index)
     note = _kinds_in_words(map(kind_of, items)) if items else records[0].agent or step.agent
     note = note or wait_words(step)
-    situation = "" if items else situation_words(records[0])
+    situation = "" if items else situation_words(task, records[0])
     return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 
 

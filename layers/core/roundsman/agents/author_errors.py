@@ -75,7 +75,7 @@ def raised_by(error: Exception) -> Raised:
     any order.
     """
     errors = sorted(leaves_of(error), key=lambda leaf: (_weight(leaf), _type(leaf)))
-    places = tuple(None if is_remote(one) else _refused_at(one) for one in errors)
+    places = tuple(map(_refused_at, errors))
     return Raised(tuple(errors), places, isinstance(error, ExceptionGroup))
 
 

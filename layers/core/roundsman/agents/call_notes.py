@@ -11,7 +11,8 @@ them comes first:
 - If the key was closed first, no copy of these requests can call any more. That is the proof.
 
 Notes expire, so nothing is proved for a request after an earlier attempt that may have had its
-effect.
+effect. Between two polls of an outside job the outcome is known, but only from the notes: once they
+may be gone, the scheduler sends the request with an unknown outcome.
 
 Requests are ordered by the number of their claim, not by the time they were sent: the request of
 one claim may be sent twice, and clocks differ.

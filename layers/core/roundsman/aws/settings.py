@@ -115,6 +115,7 @@ class SupervisorSettings:
     control_table: str
     history_table: str
     scheduler_queue_url: str
+    rejected_queue_url: str
     alert_topic_arn: str
     reply_queue_prefix: str
     """The prefix of the names of all reply queues."""
@@ -145,6 +146,7 @@ class SupervisorSettings:
             control_table=_text(env, "CONTROL_TABLE"),
             history_table=_text(env, "HISTORY_TABLE"),
             scheduler_queue_url=_text(env, "SCHEDULER_QUEUE_URL"),
+            rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
             alert_topic_arn=_text(env, "ALERT_TOPIC_ARN"),
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
             due_shards=_number(env, "DUE_SHARDS"),

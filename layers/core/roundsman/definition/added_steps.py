@@ -92,7 +92,7 @@ class _Parts:
     def _instances(self, name: str) -> tuple[str, ...]:
         """The steps of the plan, or the added step, that the name of an earlier step stands for.
 
-        None if another plan does not have it any more.
+        Empty if another plan does not have it any more.
         """
         if name in self._added:
             return (name,) if name in self._place else ()

@@ -5,7 +5,7 @@ plan, so a deployment does not change or break a task in flight. A plan contains
 explicitly: if a default changes in the code, the meaning of an old plan does not change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -288,25 +288,11 @@ class Plan:
 
     def before_any(self, names: Iterable[str]) -> frozenset[str]:
         """Return all direct and indirect predecessors of at least one of the steps."""
-        found: set[str] = set()
-        ahead = [other for name in names for other in self.steps[name].after]
-        while ahead:
-            name = ahead.pop()
-            if name not in found:
-                found.add(name)
-                ahead += self.steps[name].after
-        return frozenset(found)
+        return _reached(names, lambda name: self.steps[name].after)
 
     def after_any(self, names: Iterable[str]) -> frozenset[str]:
         """Return all direct and indirect successors of at least one of the steps."""
-        found: set[str] = set()
-        ahead = [other for name in names for other in self._directly_later[name]]
-        while ahead:
-            name = ahead.pop()
-            if name not in found:
-                found.add(name)
-                ahead += self._directly_later[name]
-        return frozenset(found)
+        return _reached(names, lambda name: self._directly_later[name])
 
     def later(self, step: str) -> list[str]:
         """Return all direct and indirect successors of the step, in the order of the plan."""
@@ -447,6 +433,18 @@ class Plan:
         """Whether values of the input or of a result are not shown to operators."""
         steps = chain(self.steps.values(), self.kinds.values())
         return bool(self.masked) or any(step.result_masked for step in steps)
+
+
+def _reached(names: Iterable[str], beside: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """Return what can be reached from the steps, one by one, by `beside`."""
+    found: set[str] = set()
+    ahead = [other for name in names for other in beside(name)]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead += beside(name)
+    return frozenset(found)
 
 
 def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:

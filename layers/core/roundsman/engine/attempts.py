@@ -29,6 +29,7 @@ from roundsman.engine.routing import (
     agent_now,
     lag,
     next_agent,
+    notes_may_be_gone,
     route,
     stored_agent_name,
     tried_after_claim,
@@ -124,6 +125,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         agent=stored_agent_name(step, agent),
         tried=tried_after_claim(step, record, agent),
         effect=None,
+        outcome_unknown=record.outcome_unknown
+        or notes_may_be_gone(step, record, max(until, acts_until or 0)),
         corrections=newest if unused else record.corrections,
         key_since=keyed.key_since,
         key_until=keyed.key_until,
@@ -384,34 +387,70 @@ def credit_extensions(context: DecisionContext) -> None:
 def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) -> None:
     """Handle a timeout of the attempt under way, which is late by `by` ms.
 
-    The timeout counts as a failed attempt, except in these cases, in this order: its reply may wait
-    in its queue, an operator has added time, the request may still be in its queue, the queue has a
-    backlog, or the request may never have been sent.
+    The timeout counts as a failed attempt, unless it is excused. A perform of an ending task is
+    not excused, since it is not retried.
     """
+    performs = context.decision.step(step.name).operation == PERFORM
+    ends = context.decision.ending is not None and performs
+    if ends or not _is_excused(context, step, late, context.now - by):
+        _timed_out(context, step, by)
+
+
+def _is_excused(context: DecisionContext, step: StepPlan, late: Attempt, since: int) -> bool:
+    """Handle a timeout that does not count, of an attempt late since `since` (epoch ms).
+
+    Returns whether it is one. In this order:
+
+    - Its reply may wait in its queue: the attempt is extended, and the next check decides.
+    - An operator has added time: it is sent again, and what was excused before is forgotten.
+    - The request may still be in its queue: the attempt is extended. That is excused as often as
+      the request is not read; once others are read that were sent later, it uses up the excuses.
+    - The queue has a backlog, or nothing shows that the request was sent: it is sent again, as
+      often as `_excuse` says.
+    """
+    if not _counts_as_timeout(context, step, late, since):
+        _wait_for_reply(context, step, late, since)
+    elif late.extra:
+        _requeue_with_added_time(context, step, late.extra)
+    elif (until := _queue_extension(context, step)) is not None:
+        _extend_for_backlog(context, step, late, until)
+    elif (excuse := _excuse(context, step)) is not None:
+        _requeue_uncounted(context, step, excuse)
+    else:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Excuse:
+    """Why a timeout does not count, and the `uncounted_timeouts` of the step after it."""
+
+    reason: str
+    uncounted_timeouts: int
+
+
+def _excuse(context: DecisionContext, step: StepPlan) -> _Excuse | None:
+    """The excuse for a request that was not read, or may not have been sent; None if there is none.
+
+    All share the number `uncounted_timeouts` with `_extend_for_backlog`: when it is used up, an
+    agent that dies at each attempt is detected.
+    """
+    record = context.decision.step(step.name)
+    after = _uncounted_timeouts_after(context, step)
+    if after is not None and _never_read(record, context.agent(step)):
+        return _Excuse("its request was never read", after)
+    if after is not None:
+        return _Excuse("its agent has a long backlog", after)
+    if _may_be_unsent(context, step):
+        return _Excuse("nothing shows that its request was sent", record.uncounted_timeouts + 1)
+    return None
+
+
+def _timed_out(context: DecisionContext, step: StepPlan, by: int) -> None:
+    """Count the attempt under way, which is late by `by` ms, as failed."""
     record = context.decision.step(step.name)
     operation = record.operation
     what, count = _what(step, operation), record.failure_count + 1
-    if not (context.decision.ending and operation == PERFORM):  # else there is no retry
-        if not _counts_as_timeout(context, step, late, context.now - by):
-            _wait_for_reply(context, step, late, context.now - by)
-            return
-        if late.extra:
-            _requeue_with_added_time(context, step, late.extra)
-            return
-        until = _queue_extension(context, step)
-        if until is not None:
-            _extend_for_backlog(context, step, late, until)
-            return
-        uncounted_timeouts = _uncounted_timeouts_after(context, step)
-        if uncounted_timeouts is not None:
-            never_read = _never_read(record, context.agent(step))
-            reason = "its request was never read" if never_read else "its agent has a long backlog"
-            _requeue_uncounted(context, step, uncounted_timeouts, reason)
-            return
-        if _may_be_unsent(context, step):
-            reason = "nothing shows that its request was sent"
-            _requeue_uncounted(context, step, record.uncounted_timeouts + 1, reason)
-            return
     silence = _missing_signal(context, record)
     tried = (
         f"{what}: {_attempt(count, step.attempts_of(operation))} overdue by {format_duration(by)}"
@@ -752,10 +791,8 @@ def in_time(attempt: A) -> A:
     return replace(attempt, late_since=None, read_past_at=None)
 
 
-def _requeue_uncounted(
-    context: DecisionContext, step: StepPlan, uncounted_timeouts: int, reason: str
-) -> None:
-    """Requeue the step for a new request; the attempt is not counted, for `reason`.
+def _requeue_uncounted(context: DecisionContext, step: StepPlan, excuse: _Excuse) -> None:
+    """Requeue the step for a new request; the attempt is not counted.
 
     The next claim allows for the lag of the queue. If the agent reads nothing at all, that is an
     unexpected error from the second time in a row on: a single request may have been lost.
@@ -772,12 +809,12 @@ def _requeue_uncounted(
         step.name,
         StepEvent.UNREAD,
         outcome_unknown=unknown,
-        uncounted_timeouts=uncounted_timeouts,
+        uncounted_timeouts=excuse.uncounted_timeouts,
         error=error or record.error,
         unexpected_since=since,
     )
     what, count = _what(step, record.operation), record.failure_count + 1
-    why = f"{what}: {reason}; sent again, no attempt counted"
+    why = f"{what}: {excuse.reason}; sent again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
 

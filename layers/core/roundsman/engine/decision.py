@@ -15,8 +15,9 @@ from roundsman.engine.effects import (
     with_unknown_items,
     without_compensation,
 )
-from roundsman.engine.history import seq
+from roundsman.engine.history import SIGNAL_UNREAD, seq
 from roundsman.engine.request_deadlines import ends_at, first_sent_at
+from roundsman.engine.signal_readers import steps_left, unreadable
 from roundsman.engine.transitions import (
     CountsInARow,
     StepEvent,
@@ -50,6 +51,7 @@ from roundsman.model.record_limits import (
     LONGEST_WHY,
     MOST_ADDED_UNDOS,
     MOST_OWED,
+    MOST_SIGNALS,
     cut,
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
@@ -66,6 +68,7 @@ from roundsman.model.situations import (
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 from roundsman.model.task import (
     PERFORM,
+    REJECTION,
     UNDO,
     AfterUndo,
     Effect,
@@ -75,6 +78,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 
 STATUSES = {
@@ -167,6 +171,7 @@ class DecisionBuilder:
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
         self._alerts: list[tuple[str, str]] = []
+        self._rejected: list[tuple[UnreadSignal, str]] = []
 
     @property
     def steps(self) -> Mapping[str, StepRecord]:
@@ -329,8 +334,8 @@ class DecisionBuilder:
         return event.asked.command_id in self.task.command_ids
 
     def _came_before(self, signal: str) -> bool:
-        """Whether a signal with this id is unread, or has ended a step."""
-        unread = any(one.id == signal for one in self.task.signals)
+        """Whether a signal with this id is unread, or has ended a step, or has left unread."""
+        unread = signal in (*self.task.signals_left, *(one.id for one in self.task.signals))
         return unread or any(record.signal == signal for record in self.steps.values())
 
     def new_round(self, name: str) -> None:
@@ -471,11 +476,13 @@ class DecisionBuilder:
         reason: str,
         asked: CommandSource | None = None,
         sender: str | None = None,
+        signal: UnreadSignal | None = None,
     ) -> None:
-        """Add a line to the task's history; `asked` is the operator's command that caused it, and
-        `sender` the principal that answered a callback."""
+        """Add a line to the task's history; `asked` is the operator's command that caused it,
+        `sender` the principal that answered a callback, and `signal` the signal that it is
+        about."""
         at = seq(self.version, len(self._history))
-        row = HistoryRow(at, self.now, kind, step, attempt, reason, sender=sender)
+        row = HistoryRow(at, self.now, kind, step, attempt, reason, sender=sender, signal=signal)
         if asked is not None:
             row = replace(row, by=asked.by, command_id=asked.command_id, sender=asked.sender)
         self._history.append(row)
@@ -499,15 +506,16 @@ class DecisionBuilder:
         # These events of an ended task are recorded, but do not change its state.
         over = event in (TaskEvent.REPLIED, TaskEvent.ERASE) and self.before.ended
         state = self.before.state if over else self._state(plan)
-        reason = "; ".join(self._reasons) or "nothing is due"
         # If nothing else has changed, a new state is stored in two cases only: the start time of a
         # Scheduled task has come, or a task ends because its plan is missing. (The end of a step's
         # wait is stored with the step's next event.)
         moves = self.before.state is TaskState.SCHEDULED or state in END_STATES
         if not changed and not (moves and state is not self.before.state):
-            return self.unchanged(reason)
+            return self.unchanged(self._reason())
         check_task_move(self.before.state, event, state)
         self._add_uncompensated_to_reason(plan, state)
+        if not over:
+            self._remove_unreadable_signals(plan, state)
         task = replace(
             self.task,
             state=state,
@@ -519,15 +527,42 @@ class DecisionBuilder:
             expires_at=self.task.expires_at if state is self.before.state else None,
         )
         task = replace(task, failure=self._failure(task))
-        owed = (*self.task.owed, *self._newly_owed(task))[-MOST_OWED:]
-        task = replace(task, owed=owed)
+        task = replace(task, owed=_fitting_owed((*self.task.owed, *self._newly_owed(task))))
         return Decision(
             with_due_entry(task, self.now),
             tuple(self._actions),
-            reason,
+            self._reason(),
             tuple(self._history),
             self.inputs,
         )
+
+    def _reason(self) -> str:
+        return "; ".join(self._reasons) or "nothing is due"
+
+    def _remove_unreadable_signals(self, plan: Plan | None, state: TaskState) -> None:
+        """Remove from the record the signals that no step can read in this state of the task.
+
+        Each of them is a row of the history, with its data, and a rejected message that is owed. A
+        signal for which only an added step could have waited is not rejected at the completion of
+        the task: that none was added is an ordinary course.
+        """
+        gone = unreadable(plan, self.step, self.task.signals, state)
+        if not gone:
+            return
+        left = (*self.task.signals_left, *(one.id for one in gone))[-MOST_SIGNALS:]
+        kept = tuple(one for one in self.task.signals if one not in gone)
+        self.task = replace(self.task, signals=kept, signals_left=left)
+        why = f"the task is {state}" if state in END_STATES else "no step is left that waits for it"
+        for one in gone:
+            reason = f"the signal {one.name} ({one.id}) has ended no step: {why}"
+            self.record(SIGNAL_UNREAD, None, None, reason, signal=one)
+            addable = plan is not None and steps_left(plan, self.step, one.name) is None
+            if state is not TaskState.COMPLETED or not addable:
+                self._rejected.append((one, why))
+        if self.ending is not None and state in END_STATES:
+            names = ", ".join(f"{one.name} ({one.id})" for one in gone)
+            why = f"{self.ending.why}; signals that have ended no step: {names}"
+            self.ending = replace(self.ending, why=why)
 
     def _fitting_steps(self) -> Mapping[str, StepRecord]:
         """The steps with each new error cut to what fits in the record.
@@ -657,7 +692,7 @@ class DecisionBuilder:
         self.ending = replace(ending, why=why)
 
     def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
-        """The statuses and alerts that this decision owes, in the order of sending.
+        """The statuses, alerts and rejected messages that this decision owes.
 
         The status of an end, and its alert, are owed once each time the task enters an end state.
         The alert of an unexpected error is owed when the open task joins the error's group.
@@ -675,12 +710,25 @@ class DecisionBuilder:
         if joins and not task.ended:
             found.append(owed("alert", "unexpected_error", "; ".join(self._reasons)))
         found += [owed("alert", name, detail) for name, detail in self._alerts]
+        found += [
+            replace(owed(REJECTION, one.name, why), signal=one.id) for one, why in self._rejected
+        ]
         if self.task.reply_to:
             if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))
             if ends in END_STATES:
                 found.append(owed("status", end_status(task), why))
         return tuple(found)
+
+
+def _fitting_owed(owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
+    """What is owed, without the oldest statuses and alerts if there are too many of them.
+
+    Rejected messages are kept: there are at most as many as signals that a record holds.
+    """
+    others = [one for one in owed if one.kind != REJECTION]
+    dropped = others[:-MOST_OWED]
+    return tuple(one for one in owed if one not in dropped)
 
 
 def _fitting_ending(ending: Termination | None) -> Termination | None:

@@ -14,6 +14,9 @@ POLLED = "polled"
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
 
+SIGNAL_UNREAD = "signal unread"
+"""The kind of a row with a signal that was accepted, and that no step can read any more."""
+
 ERASE = COMMAND_KINDS[Erase]
 """The kind of the rows whose reasons are not erased: they name who erased the order."""
 
@@ -29,16 +32,21 @@ ROWS_A_VERSION = 1_000
 
 
 def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[HistoryRow, ...]:
-    """At most `most` of the rows; the last one joins the reasons of the rest.
+    """At most `most` of the rows; the last one of those without a signal joins the reasons of the
+    rest.
 
     The rows are stored in one transaction with their decision, and no reason is lost. A decision
     about a hundred steps at once is rare.
     """
     if len(rows) <= most:
         return tuple(rows)
-    kept, rest = rows[: most - 1], rows[most - 1 :]
+    with_signal = [row for row in rows if row.signal is not None]
+    others = [row for row in rows if row.signal is None]
+    room = most - len(with_signal)
+    kept, rest = others[: room - 1], others[room - 1 :]
     reasons = "; ".join(row.reason for row in rest)
-    return (*kept, replace(rest[0], step=None, attempt=None, reason=reasons))
+    joined = replace(rest[0], step=None, attempt=None, reason=reasons)
+    return tuple(sorted((*with_signal, *kept, joined), key=lambda row: row.seq))
 
 
 def keeps_reason(kind: str) -> bool:

@@ -406,7 +406,9 @@ def _begin_anew(context: DecisionContext) -> None:
             f"{removed} steps, or kinds of added steps, of former runs have used keys, but "
             f"{MOST_USED_ROUNDS} fit in one task: send a new order"
         )
-    context.decision.task = replace(context.decision.task, fan_outs={})
+    task = context.decision.task
+    known = tuple(one for one in task.command_ids if one not in task.signals_left)
+    context.decision.task = replace(task, fan_outs={}, command_ids=known, signals_left=())
 
 
 def _go_on(context: DecisionContext) -> None:

@@ -3,14 +3,15 @@
 The choice is the first agent in the plan's order that is not on hold and whose queue is not behind
 the others. A step that was claimed at one agent may act at another only when it is finished at the
 first: either it is proven that no request there had an effect or can still have one, or its effect
-there was undone. A step does not return to an agent that it left. One that has failed with such a
-proof prefers the agents that it was not at.
+there was undone. The proof rests on notes of the agent, and ends with them
+(`notes_may_be_gone`). A step does not return to an agent that it left. One that has failed with
+such a proof prefers the agents that it was not at.
 """
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.model.instants import SECOND
-from roundsman.model.task import UNDO, Effect, StepRecord
+from roundsman.model.task import CALL_NOTES_LAST, PERFORM, UNDO, Effect, StepRecord
 
 MAX_LAG_DIFFERENCE = 10 * SECOND
 """How much longer an agent's lag may be than the shortest before the next agent is chosen, in
@@ -73,6 +74,20 @@ def lag(context: DecisionContext, agent: str) -> int:
     """The age in ms of the request that was last read from the agent's queue; 0 if not known."""
     view = context.view(agent)
     return 0 if view is None else view.lag
+
+
+def notes_may_be_gone(step: StepPlan, record: StepRecord, until: int) -> bool:
+    """Whether the notes of earlier calls under the key may have expired by `until` (epoch ms).
+
+    The agent would then take its next call for the first, and the failure of that call for a proof
+    that the step had no effect, though an outside job was begun. If it is proven that nothing has
+    happened so far, there is nothing to note. A step with one agent has no notes.
+    """
+    claimed_at = record.started_at
+    if len(step.agents) == 1 or claimed_at is None or record.effect is Effect.NONE:
+        return False
+    first = claimed_at if record.polled_since is None else min(claimed_at, record.polled_since)
+    return record.operation == PERFORM and until >= first + CALL_NOTES_LAST
 
 
 def _may_leave(context: DecisionContext, step: StepPlan) -> bool:

@@ -7,15 +7,16 @@ believes that it counted.
 
 Nothing outside of the task changes by the wait. So there is nothing to undo, no hold stops it, and
 a task that ends does not wait for it. If the task is resubmitted, the step waits its whole time
-again.
+again. A signal that was kept, and that no step can read any more, is rejected
+(`roundsman.engine.signal_readers`).
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from roundsman.definition.plan import SignalPlan, StepPlan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.signal_readers import signals_of, steps_left
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.corrections import corrections_size
@@ -24,8 +25,7 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.json import canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import LARGEST_SIGNAL, MOST_SIGNALS, RESULTS_LIMIT
 from roundsman.model.situations import AwaitsSignal, End, Ended
-from roundsman.model.states import DONE
-from roundsman.model.task import StepError, UnreadSignal
+from roundsman.model.task import REJECTION, StepError, UnreadSignal
 
 NO_SIGNAL = "NoSignal"
 """The error type of a step for which no signal has come in time."""
@@ -107,22 +107,13 @@ def _check_is_expected(context: DecisionContext, name: str) -> None:
     decision, plan = context.decision, context.plan
     if decision.ending is not None:
         raise Refused("the task is ending: no step waits for a signal any more")
-    awaited = _names([*plan.steps.values(), *plan.kinds.values()])
+    awaited = signals_of([*plan.steps.values(), *plan.kinds.values()])
     if name not in awaited:
         known = ", ".join(dict.fromkeys(awaited)) or "none"
         raise Refused(f"no step of the workflow waits for a signal {name}; it has {known}")
-    if name in _names(plan.kinds.values()):
-        return  # a step may be added that waits for it
-    left = sum(
-        step.signal == name and decision.step(step.name).process_state not in DONE
-        for step in plan.steps.values()
-    )
-    if sum(one.name == name for one in decision.task.signals) >= left:
+    left = steps_left(plan, decision.step, name)
+    if left is not None and sum(one.name == name for one in decision.task.signals) >= left:
         raise Refused(f"no step is left that waits for a signal {name}")
-
-
-def _names(steps: Iterable[StepPlan]) -> list[str]:
-    return [step.signal for step in steps if step.signal is not None]
 
 
 def _check_fits(decision: DecisionBuilder, event: Signalled) -> None:
@@ -133,8 +124,9 @@ def _check_fits(decision: DecisionBuilder, event: Signalled) -> None:
     task, size = decision.task, size_in_bytes(event.data)
     if size > LARGEST_SIGNAL:
         raise Refused(f"the data of the signal has {size} bytes; at most {LARGEST_SIGNAL} fit")
-    if len(task.signals) >= MOST_SIGNALS:
-        raise Refused(f"{len(task.signals)} signals have ended no step yet, and no more fit")
+    unread = len(task.signals) + sum(one.kind == REJECTION for one in task.owed)
+    if unread >= MOST_SIGNALS:
+        raise Refused(f"{unread} signals have ended no step yet, and no more fit")
     kept = size_in_bytes(decision.stored_results()) + corrections_size(task.corrections)
     total = kept + sum(size_in_bytes(one.data) for one in task.signals) + size
     if total > RESULTS_LIMIT:

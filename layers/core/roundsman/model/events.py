@@ -10,7 +10,15 @@ from typing import Literal, TypeAlias
 
 from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
-from roundsman.model.task import UNDO, Effect, Operation, StepError, StepToAdd, Task
+from roundsman.model.task import (
+    UNDO,
+    Effect,
+    Operation,
+    StepError,
+    StepToAdd,
+    Task,
+    UnreadSignal,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +411,8 @@ class HistoryRow:
     """The principal that sent the command or the answer to a callback, as AWS authenticated it, or
     `amy (through console)` for a command that the console of a team sent for a person; None if the
     row is about neither, or if the principal is not known."""
+    signal: UnreadSignal | None = None
+    """The signal that no step can read any more; None if the row is about none."""
 
 
 @dataclass(frozen=True, slots=True)

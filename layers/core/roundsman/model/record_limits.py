@@ -14,7 +14,8 @@ with text that cannot be compressed. It is packed, and what is not text takes li
   that are not, and MOST_ADDED_UNDOS that were and are undone;
 - the names of added steps that are not settled: ADDED_LIMIT, and in rows those of all:
   ALL_ADDED_LIMIT;
-- the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
+- the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED; the rejected
+  messages that are owed for signals, with the unread signals: MOST_SIGNALS;
 - texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
   `roundsman.wire.commands`.
 """
@@ -32,7 +33,8 @@ LONGEST_SIGNAL_ID: Final = 64
 """The maximum length of the id of a signal, in characters of ASCII. A record has the id of each
 signal that has ended a step."""
 MOST_SIGNALS: Final = 10
-"""The maximum number of signals of one task that have ended no step yet."""
+"""The maximum number of signals of one task that have ended no step yet. Those that no step can
+read any more count until their rejected messages are sent."""
 ERRORS_LIMIT: Final = 28 * 1024
 """The size of all errors in the records of steps, in bytes, above which the messages of further
 ones are shortened to SHORT_MESSAGE."""

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
+from roundsman.model.instants import DAY
 from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
@@ -31,7 +32,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
-SCHEMA = 8
+SCHEMA = 9
 """The newest record format that this code reads. It does not change a record with a higher one. The
 formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
@@ -45,6 +46,9 @@ ADDED_SCHEMA = 8
 would complete the task without them."""
 SIGNALS_SCHEMA = 8
 """The format of a record with signals. Code that does not know of them would lose them."""
+REJECTIONS_SCHEMA = 9
+"""The format of a record that owes a rejected message, or whose signals have left it. Code that
+does not know of them would send a rejected message as a status."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -91,6 +95,12 @@ class Effect(StrEnum):
 
     NONE = "none"  # no request had an effect, and none can have one any more
     STANDS = "stands"  # the effect took place
+
+
+CALL_NOTES_LAST: Final = 30 * DAY
+"""How long an agent's note of a call is kept, in ms; longer than a queue and its dead-letter queue
+together keep a request, 18 days. An agent proves with its notes that nothing has happened, so it
+proves nothing about a call that is older."""
 
 
 Operation: TypeAlias = Literal["perform", "undo"]
@@ -408,21 +418,28 @@ LATE_ANSWER = "late_answer"
 had ended. The detail is the step."""
 
 
+REJECTION: Final = "rejection"
+"""The kind of a rejected message that is owed: of a signal that no step can read any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A status or alert that was stored with a decision and is not known to be sent."""
+    """A status, alert or rejected message that was stored with a decision and is not known to be
+    sent."""
 
     kind: str
-    """`status` or `alert`."""
+    """`status`, `alert` or `rejection`."""
     name: str
-    """The status (`completed`) or the kind of the alert (`task_archived`, `unexpected_error`,
-    LATE_ANSWER)."""
+    """The status (`completed`), the kind of the alert (`task_archived`, `unexpected_error`,
+    LATE_ANSWER) or the name of the signal that is rejected."""
     seq: int
     """The version of the record that the decision stored."""
     at: int
     """When the decision was made, in epoch ms."""
     detail: str
     """The reason of the decision."""
+    signal: str | None = None
+    """The id of the signal that is rejected; None for a status and an alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +505,7 @@ class Task:
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
     """The step records by name."""
     owed: tuple[Owed, ...] = ()
-    """The statuses and alerts that are not known to be sent."""
+    """The statuses, alerts and rejected messages that are not known to be sent."""
     ending: Termination | None = None
     """How the task ends; None while it goes on, and once it is completed, unless a part of it was
     taken back."""
@@ -514,6 +531,9 @@ class Task:
     Their inputs are not here: the store has them in rows beside the record."""
     signals: tuple[UnreadSignal, ...] = ()
     """The signals that have ended no step yet, in the order in which they came."""
+    signals_left: tuple[str, ...] = ()
+    """The ids of the last signals that have left the record, because no step could read them any
+    more. A task that begins again forgets them: sent again, such a signal is new."""
     credited_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""

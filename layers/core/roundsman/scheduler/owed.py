@@ -1,4 +1,5 @@
-"""Sends the owed items of a task: alerts first, then statuses; then removes them from its record.
+"""Sends the owed items of a task: alerts first, then statuses and rejected messages; then removes
+them from its record.
 
 An owed alert is done once the failure group of the task is open: the group is alerted, not the
 task (`roundsman.alerts.reporter`). The alert about a late answer belongs to no group and is sent.
@@ -14,10 +15,11 @@ from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
-from roundsman.errors import CallRefused, TryAgain
-from roundsman.model.task import LATE_ANSWER, Owed, Task
+from roundsman.errors import CallRefused, Problem, TryAgain
+from roundsman.model.task import LATE_ANSWER, REJECTION, Owed, Task
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
 from roundsman.wire.alert import late_answer_alert
+from roundsman.wire.commands import signal_without_data
 from roundsman.wire.messages import status_body
 
 CLEARING_RACES = 5
@@ -67,6 +69,10 @@ def send_owed(
         if owed.seq <= seen and clock() - owed.at < START_WITHIN:
             continue
         try:
+            if owed.kind == REJECTION:
+                _reject_signal(task, owed, outbox)
+                sent.append(owed)
+                continue
             if owed.kind != "alert":
                 (sent if _send_status(task, owed, outbox) else given_up).append(owed)
                 continue
@@ -84,6 +90,17 @@ def send_owed(
             unpublished += [reported.unpublished] if reported.unpublished else []
     _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)
     return OwedResult(tuple(sent), tuple(given_up), tuple(still_owed), tuple(unpublished))
+
+
+def _reject_signal(task: Task, owed: Owed, outbox: Outbox) -> None:
+    """Send a rejected message about a signal that no step can read any more, without its data."""
+    signal_id = owed.signal or ""
+    problem = (
+        f"{owed.name} ({signal_id}) was accepted, and has ended no step: {owed.detail}; its data "
+        "is in the history of the order"
+    )
+    body = signal_without_data(task.task_id, owed.name, signal_id)
+    outbox.reject_command(body, [Problem("signal", problem)])
 
 
 def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:

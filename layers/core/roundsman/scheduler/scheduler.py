@@ -296,7 +296,10 @@ class Scheduler:
     def _gone(self, task_id: str, event: Event) -> Handled:
         """Ignore a late message of a removed task. Of its order, the rest can still be erased.
 
-        Raises InvalidMessage for an operator's command, which becomes a rejected message.
+        Raises InvalidMessage for a command of a person or an application and for an answer to a
+        callback, which become rejected messages: somebody believes that they count. They are
+        rejected at once, because a task never follows them: a message that is tried again would
+        keep its reply queue from being seen empty.
         """
         if isinstance(event, Erase):
             reason = erase_without_task(
@@ -305,7 +308,8 @@ class Scheduler:
             if reason is not None:
                 return Handled(reason)
         why = "no such task: its retention is over, or it never existed"
-        if isinstance(event, Start | Replied | Inspect):
+        answers = isinstance(event, Replied) and event.callback
+        if isinstance(event, Start | Replied | Inspect) and not answers:
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])
 

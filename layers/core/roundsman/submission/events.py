@@ -289,6 +289,24 @@ def _reject(
     )
 
 
+def with_signal_id(body: str, message_id: str) -> str:
+    """Return the body of a message that is sent again as another message.
+
+    A signal without an id of its own gets that of its first message, `message_id`, so that it still
+    counts once. Any other body, also an invalid one, is returned unchanged.
+    """
+    try:
+        event = parse_json(body)
+        if not isinstance(event, Mapping):
+            return body
+        signal = event.get(SIGNAL)
+        if not isinstance(signal, Mapping) or signal.get("id") is not None:
+            return body
+        return canonical_json({**event, SIGNAL: {**signal, "id": message_id}})
+    except (ValueError, RecursionError):
+        return body
+
+
 def _json_object(body: str) -> Mapping[str, Json]:
     try:
         value = parse_json(body)

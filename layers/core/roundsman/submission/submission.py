@@ -15,14 +15,11 @@ from roundsman.model.task import Owed, Task
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.owed import OwedResult, send_owed
-from roundsman.wire.commands import command_of
+from roundsman.wire.commands import APPLICATION, command_of
 from roundsman.wire.messages import status_body
 
-APPLICATION = "application"
-"""The author of commands from the SubmissionQueue in the task's history."""
-
 WAITS_FOR_ORDER = 5 * MINUTE
-"""How long a signal to an order without a task is tried again, in ms."""
+"""How long a cancellation of an order without a task, or a signal to it, is tried again, in ms."""
 
 TAKEN = Problem("orderId", "already used: an order with this id and different content exists")
 NO_TASK = Problem(
@@ -130,18 +127,26 @@ class Submission:
         delivered = self._announce_again(found.task)
         return Submitted(False, "a repeated order; nothing is stored", delivered)
 
-    def cancel(self, asked: CancelAsked, message_id: str, sender: str | None = None) -> Submitted:
+    def cancel(
+        self,
+        asked: CancelAsked,
+        message_id: str,
+        sender: str | None = None,
+        *,
+        waited_since: int | None = None,
+    ) -> Submitted:
         """Send a Cancel command for the order's task to the scheduler.
 
         `sender` is the principal that sent the event, as AWS authenticated it; None if it is not
-        known. The task's history names it as the sender of the command.
+        known. The task's history names it as the sender of the command. `waited_since` is when the
+        message was sent (epoch ms), if this is a redelivery of it; else None.
 
         Idempotent for the same message: `message_id` becomes the command's id, and a command acts
         once. The scheduler decides whether the task can still be cancelled, and stores the result
-        in the task's history. Raises RejectedOrder if the task does not exist, and TryAgain.
+        in the task's history. Raises RejectedOrder and TryAgain for an order without a task, as
+        `_check_has_task` does.
         """
-        if self._tasks.load(asked.order_id, self._clock()) is None:
-            raise RejectedOrder([NO_TASK], order_id=asked.order_id)
+        self._check_has_task(asked.order_id, waited_since)
         source = CommandSource(message_id, APPLICATION, asked.reason, forwarded_for=sender)
         event = Cancel(source, asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
@@ -157,23 +162,31 @@ class Submission:
     ) -> Submitted:
         """Send the signal to the scheduler, as a command about the order's task.
 
-        `sender` is the principal that sent the event, as in `cancel`. `waited_since` is when the
-        message was sent (epoch ms), if this is a redelivery of it; else None. Idempotent for the
-        same id, or for the same message if the signal has no id.
+        `sender` and `waited_since` are as in `cancel`. Idempotent for the same id, or for the same
+        message if the signal has no id.
 
-        The scheduler decides which step the signal ends. Raises RejectedOrder if the task still
-        does not exist WAITS_FOR_ORDER after the message was sent, and TryAgain before, because the
-        order may be on its way.
+        The scheduler decides which step the signal ends. Raises RejectedOrder and TryAgain for an
+        order without a task, as `_check_has_task` does.
         """
-        now = self._clock()
-        if self._tasks.load(signal.order_id, now) is None:
-            if waited_since is not None and now - waited_since >= WAITS_FOR_ORDER:
-                raise RejectedOrder([NO_TASK], order_id=signal.order_id)
-            raise TryAgain("the order of a signal has no task, and may be on its way")
+        self._check_has_task(signal.order_id, waited_since)
         source = CommandSource(signal.id or message_id, APPLICATION, forwarded_for=sender)
         event = Signalled(source, signal.name, signal.data)
         self._outbox.send_command(command_of(signal.order_id, event))
         return Submitted(False, "its signal was sent to the scheduler")
+
+    def _check_has_task(self, order_id: str, waited_since: int | None) -> None:
+        """Raise TryAgain if the order has no task: the order may be on its way.
+
+        A standard queue keeps no order of messages, so a message may overtake the order that it is
+        about. Raises RejectedOrder if there is still no task WAITS_FOR_ORDER after the message was
+        sent.
+        """
+        now = self._clock()
+        if self._tasks.load(order_id, now) is not None:
+            return
+        if waited_since is not None and now - waited_since >= WAITS_FOR_ORDER:
+            raise RejectedOrder([NO_TASK], order_id=order_id)
+        raise TryAgain("the order has no task, and may be on its way")
 
     def _announce(self, task: Task) -> OwedResult:
         """Send `received`, then Start.

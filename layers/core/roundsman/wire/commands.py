@@ -46,6 +46,8 @@ from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
+APPLICATION = "application"
+"""The author of commands from the SubmissionQueue in the task's history."""
 PLAN_HASH = re.compile("[0-9a-f]{64}")
 SIGNAL_ID = re.compile(rf"[!-~]{{1,{LONGEST_SIGNAL_ID}}}")
 """What the id of a signal may be."""
@@ -79,6 +81,18 @@ class Command:
 def command_of(task_id: str, event: OperatorEvent) -> Command:
     """Return the command that causes this event."""
     return Command(COMMAND_KINDS[type(event)], task_id, event)
+
+
+def signal_without_data(task_id: str, name: str, signal_id: str) -> str:
+    """Return the body of the command about a signal whose data is left out.
+
+    It is for a rejected message: no function accepts it until a person adds the data.
+    """
+    event = Signalled(CommandSource(signal_id, APPLICATION), name)
+    found = COMMAND.written(command_of(task_id, event)) | SOURCE.written(event.asked)
+    found |= EVENTS["signal"].written(event)
+    del found["data"]
+    return message_body(found)
 
 
 def read_command(body: str) -> Command:
@@ -211,7 +225,7 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
     "signal": FieldTable(
         Signalled,
         Field("name", "name", TEXT),
-        Field("data", "data", ANY, None, always=True),
+        Field("data", "data", ANY),
     ),
     "erase": FieldTable(Erase),
 }

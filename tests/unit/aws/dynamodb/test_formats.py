@@ -180,6 +180,11 @@ TASK_WITH_SIGNALS = replace(
         UnreadSignal("pay-9", "paid", NOW + 2),
     ),
 )
+TASK_WITH_SIGNALS_LEFT = replace(
+    born(),
+    signals_left=("pay-8",),
+    owed=(Owed("rejection", "paid", 9, NOW, "the task is Cancelled", signal="pay-8"),),
+)
 TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
 PARTLY_UNDONE_TASK = replace(
     born(),
@@ -348,6 +353,7 @@ RECORDS = {
     "partly undone task": Format(task_item(PARTLY_UNDONE_TASK), task_again),
     "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
     "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
+    "task with signals that have left": Format(plain_task_item(TASK_WITH_SIGNALS_LEFT), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again
@@ -356,6 +362,21 @@ RECORDS = {
         order_item(OrderRow("ord-1", None, "hash", NOW, erased_at=NOW + 70)), order_again
     ),
     "history row": Format(history_item("ord-1", ROW), history_again),
+    "history row of a signal": Format(
+        history_item(
+            "ord-1",
+            HistoryRow(
+                1,
+                NOW,
+                "signal unread",
+                None,
+                None,
+                "has ended no step",
+                signal=UnreadSignal("pay-8", "paid", NOW, {"b": 1}),
+            ),
+        ),
+        history_again,
+    ),
     "short history row": Format(
         history_item("ord-1", HistoryRow(1, NOW, "failed", None, None, "late")), history_again
     ),

@@ -38,6 +38,7 @@ SETTINGS = SupervisorSettings(
     control_table="control",
     history_table="history",
     scheduler_queue_url="https://sqs/commands",
+    rejected_queue_url="https://sqs/rejected",
     alert_topic_arn="arn:topic",
     reply_queue_prefix="reply-",
     due_shards=SHARDS,

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Undo
+from roundsman.definition.workflow import Signal, Undo
+from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
@@ -89,6 +91,18 @@ def partly_undone() -> World:
 
 def cancelled() -> World:
     return erased_stories.cancelled()
+
+
+def unread() -> World:
+    """A signal was accepted, and the order was cancelled before a step could read it."""
+    first = step("a")
+    paid = Signal("paid", within=timedelta(minutes=30), after=(first,))
+    world = World(plan(first, paid))
+    world.start()
+    world.signal("paid", 7, "pay-7")
+    world.cancel(undo=False)
+    world.succeeds("a")
+    return world
 
 
 def erased() -> World:
@@ -391,6 +405,7 @@ PLANTS = [
     Plant(P.ACTS_ONCE, "cancelled twice", cancelled, again("cancel")),
     Plant(P.CARRIED_OUT, "the record does not know it", cancelled, task(command_ids=())),
     Plant(P.CARRIED_OUT, "it ends as if nobody asked", cancelled, ending(how=TaskState.ARCHIVED)),
+    Plant(P.ACCOUNTED, "a signal without a trace", unread, without(SIGNAL_UNREAD)),
     Plant(P.HISTORY, "a command without a row", cancelled, without("cancel")),
     Plant(P.HISTORY, "a failure without a row", takes_two_attempts, without("failed")),
     Plant(
@@ -541,6 +556,7 @@ UNKNOWN: list[tuple[Promise, Unknown, Callable[[], World], Alter]] = [
             P.NOT_LOST,
             P.ACTS_ONCE,
             P.CARRIED_OUT,
+            P.ACCOUNTED,
         )
     ),
     (P.ALWAYS_DUE, record_checks.TROUBLED, under_way, troubled),

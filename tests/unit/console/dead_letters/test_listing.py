@@ -6,8 +6,8 @@ import boto3
 from botocore.stub import Stubber
 
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
-from roundsman_console.dead_letter.listing import NO_REASON, dead_letters
-from roundsman_console.dead_letter.peek import QueuePeek
+from roundsman_console.dead_letter.listing import NO_REASON, Dead, dead_letters
+from roundsman_console.dead_letter.peek import Letter, QueuePeek
 from roundsman_console.dead_letter.queues import Source
 
 if TYPE_CHECKING:
@@ -54,3 +54,13 @@ def test_the_reason_is_what_the_function_gave_as_it_sent_the_letter() -> None:
 def test_a_letter_that_sqs_moved_has_no_reason_of_its_last_death() -> None:
     arn = "arn:aws:sqs:us-east-1:1:SchedulerQueue"
     assert reason_of({"DeadLetterQueueSourceArn": arn}) == NO_REASON
+
+
+def test_a_signal_is_sent_back_with_the_id_of_its_first_message() -> None:
+    body = '{"orderId": "ord-1", "signal": {"name": "paid"}}'
+    letter = Letter("m-2", "r", body, 3, 1, {})
+    sqs: SQSClient = boto3.client("sqs", region_name="us-east-1")
+    orders = Source("SubmissionQueue", URL, sqs)
+    assert '"id":"m-1"' in Dead(orders, letter, LETTER).body_to_send
+    assert '"id":"m-2"' in Dead(orders, letter, None).body_to_send
+    assert Dead(Source("SchedulerQueue", URL, sqs), letter, LETTER).body_to_send == body

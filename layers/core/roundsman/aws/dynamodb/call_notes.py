@@ -1,10 +1,10 @@
 """An agent's notes of its calls: a row of ControlTable per idempotency key, `calls#<agent>#<key>`.
 
 `Calls` counts the noted calls that may have had an effect. Requests of claims with numbers up to
-`ClosedUpTo` must not call the service any more. The row expires KEPT_FOR after its last write. A
-key without a row counts as never called. That is safe: no request from the time of an expired row
-can act any more, and a later request proves nothing if the scheduler knows of an earlier attempt
-(see `roundsman.agents.call_notes`).
+`ClosedUpTo` must not call the service any more. The row expires CALL_NOTES_LAST after its last
+write. A key without a row counts as never called. That is safe: no request from the time of an
+expired row can act any more, and the scheduler says in a later one that its outcome is unknown, so
+that it proves nothing (see `roundsman.agents.call_notes`).
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,13 @@ from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
 from roundsman.aws.observability import count, logger, where
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.task import CALL_NOTES_LAST
 from roundsman.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
-
-KEPT_FOR = 30 * 24 * 60 * MINUTE
-"""ms; longer than a queue and its dead-letter queue together keep a request, 18 days."""
 
 MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :claim"
 NO_OTHER_CALL = "(attribute_not_exists(Calls) OR Calls = :calls)"
@@ -104,7 +102,7 @@ class DynamoCallNotes:
         return f"calls#{self._agent}#{key}"
 
     def _expires(self) -> "Value":
-        return number((self._clock() + KEPT_FOR) // SECOND)
+        return number((self._clock() + CALL_NOTES_LAST) // SECOND)
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

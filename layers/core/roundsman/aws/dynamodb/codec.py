@@ -37,6 +37,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
     PACKED_SCHEMA,
+    REJECTIONS_SCHEMA,
     SCHEMA,
     SIGNALS_SCHEMA,
     AddedStep,
@@ -72,6 +73,7 @@ PACKED = (
     "UsedRounds",
     "Added",
     "Signals",
+    "SignalsLeft",
 )
 """The attributes of a task that are packed: they grow, and no condition or index needs them."""
 INPUTS_IN_A_ROW = 20
@@ -195,6 +197,7 @@ OWED: "RecordTable[Owed]" = FieldTable(
     Field("Seq", "seq", NUMBER),
     Field("At", "at", NUMBER),
     Field("Detail", "detail", TEXT),
+    Field("Signal", "signal", TEXT, None, since=REJECTIONS_SCHEMA),
 )
 STEP: "RecordTable[StoredStep]" = FieldTable(
     StoredStep,
@@ -268,7 +271,7 @@ STEPS: "Kind[ItemReader, Value, Mapping[str, StepRecord]]" = Kind("map of steps"
 
 
 def owed_list(owed: tuple[Owed, ...]) -> "Value":
-    """The `Owed` attribute: the statuses and alerts that a task still owes."""
+    """The `Owed` attribute: the statuses, alerts and rejected messages that a task still owes."""
     return {"L": [{"M": OWED.written(one)} for one in owed]}
 
 
@@ -335,6 +338,11 @@ SIGNAL: "RecordTable[UnreadSignal]" = FieldTable(
     Field("At", "at", NUMBER),
     Field("Data", "data", JSON_TEXT, None),
 )
+SIGNAL_MAP: "Kind[ItemReader, Value, UnreadSignal | None]" = Kind(
+    "map",
+    lambda reader, name: SIGNAL.read(reader.map(name)),
+    lambda signal: {"M": {} if signal is None else SIGNAL.written(signal)},
+)
 SIGNALS: "Kind[ItemReader, Value, tuple[UnreadSignal, ...]]" = Kind(
     "list",
     lambda reader, name: tuple(SIGNAL.read(each) for each in reader.list_of_maps(name)),
@@ -377,6 +385,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("Added", "added", ADDED, {}, since=ADDED_SCHEMA),
     Field("Signals", "signals", SIGNALS, (), since=SIGNALS_SCHEMA),
+    Field("SignalsLeft", "signals_left", TEXTS, (), since=REJECTIONS_SCHEMA),
     Field("HeldUntil", "credited_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, (), since=2),
     Field("UsedRounds", "used_rounds", NUMBERS, {}, since=3),
@@ -406,6 +415,7 @@ HISTORY: "RecordTable[HistoryRow]" = FieldTable(
     Field("By", "by", TEXT, None),
     Field("CommandId", "command_id", TEXT, None),
     Field("Sender", "sender", TEXT, None),
+    Field("Signal", "signal", SIGNAL_MAP, None),
 )
 
 

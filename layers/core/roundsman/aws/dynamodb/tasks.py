@@ -414,7 +414,8 @@ class DynamoStore:
             return
 
     def erase_history(self, task_id: str) -> None:
-        """Replace the reasons of the task's history, except those of `erase` commands.
+        """Replace the reasons of the task's history, except those of `erase` commands, and remove
+        the data of signals.
 
         Each row is one write. A call that fails half-way is continued by the next one.
         """
@@ -422,15 +423,19 @@ class DynamoStore:
         for item in self._history_items(task_id):
             if keeps_reason(item.get("Kind", {}).get("S", "")) or item.get("Reason") == erased:
                 continue
+            changes = {"Reason": erased}
+            if "Signal" in item:
+                signal = item["Signal"]["M"]
+                changes["Signal"] = {"M": {name: signal[name] for name in signal.keys() - {"Data"}}}
             try:
                 with aws_errors(f"erasing the history of the task {task_id}"):
                     self._client.update_item(
                         TableName=self._history or "",
                         Key={"TaskId": item["TaskId"], "Seq": item["Seq"]},
-                        UpdateExpression="SET #reason = :erased",
+                        UpdateExpression=f"SET {', '.join(f'#{n} = :{n}' for n in changes)}",
                         ConditionExpression=ROW_EXISTS,
-                        ExpressionAttributeNames={"#reason": "Reason"},
-                        ExpressionAttributeValues={":erased": erased},
+                        ExpressionAttributeNames={f"#{name}": name for name in changes},
+                        ExpressionAttributeValues={f":{n}": one for n, one in changes.items()},
                     )
             except ConditionFailed:
                 continue

@@ -120,15 +120,17 @@ def batch_handler(
 
 def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: Message) -> str:
     """Pass a cancellation or a signal on to the scheduler; returns what was done, in words."""
+    since = message.sent_at if message.redelivered else None
     if isinstance(asked, CancelAsked):
-        submitted = submission.cancel(asked, message.message_id, message.sender)
+        submitted = submission.cancel(asked, message.message_id, message.sender, waited_since=since)
         count("CancellationsPassedOn")
         logger().info("cancellation", extra={"reason": submitted.reason})
         return "cancellation passed on"
-    since = message.sent_at if message.redelivered else None
     submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
     count("SignalsPassedOn")
-    logger().info("signal", extra={"reason": submitted.reason})
+    if asked.id is None:
+        count("SignalsWithoutId")
+    logger().info("signal", extra={"reason": submitted.reason, "has_id": asked.id is not None})
     return "signal passed on"
 
 

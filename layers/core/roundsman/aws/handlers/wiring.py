@@ -17,6 +17,7 @@ from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.task import REJECTION
 from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def scheduler_parts(settings: SchedulerSettings) -> Adapters:
 
 
 def supervisor_parts(settings: SupervisorSettings) -> Adapters:
-    """The adapters of the supervisor, which reads no queue and so rejects no message."""
+    """The adapters of the supervisor. It reads no queue, and rejects only signals of records."""
     clients, tracer = Clients(), tracer_of(settings.tracing_percent)
     return _parts(
         clients,
@@ -94,6 +95,7 @@ def supervisor_parts(settings: SupervisorSettings) -> Adapters:
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
             tracer=tracer,
+            rejected_queue=settings.rejected_queue_url,
             alert_topic=settings.alert_topic_arn,
         ),
         urgent_queues=settings.urgent_queues,
@@ -173,7 +175,13 @@ def log_unreadable(problem: UnreadableRecord) -> None:
 
 
 def report_owed(delivered: OwedResult) -> None:
-    """Log and count statuses given up and alerts not published; log what is still owed."""
+    """Log and count rejected signals, statuses given up and alerts not published; log what is
+    still owed."""
+    for sent in delivered.sent:
+        if sent.kind == REJECTION:
+            count("RejectedMessages")
+            extra = {"reason": f"it has ended no step: {sent.detail}", "signal": sent.name}
+            logger().warning("a signal that was accepted is rejected", extra=extra)
     for given_up in delivered.given_up:
         count("StatusesGivenUp")
         logger().warning(

@@ -220,6 +220,10 @@ class AwsOutbox:
                 MessageBody=rejection_text(queue, body, problems, MESSAGE_LIMIT),
             )
 
+    def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
+        """Send a command to the RejectedQueue, as one that came from the SchedulerQueue."""
+        self.reject(name_of(self._scheduler_queue), body, problems)
+
     def _traced(self) -> "_Traced":
         header = self._tracer.header()
         return {} if header is None else {"MessageSystemAttributes": trace_attribute(header)}
