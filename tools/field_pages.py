@@ -19,6 +19,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.leases import Lease
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.task import (
+    LeftOut,
     Owed,
     StepError,
     StepRecord,
@@ -89,8 +90,9 @@ def task() -> str:
 
 
 def step() -> str:
-    """Return the block with the attributes of a step."""
-    return table(codec.STEP, StoredStep, StepRecord)
+    """Return the block with the attributes of a step, and of a map in it."""
+    of_step = table(codec.STEP, StoredStep, StepRecord)
+    return f"{of_step}\n\n{_several(('The map `ResultLeftOut`:', codec.LEFT_OUT, LeftOut))}"
 
 
 def history() -> str:

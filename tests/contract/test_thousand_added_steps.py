@@ -20,7 +20,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.record_limits import MOST_ADDED_UNDOS, RECORD_LIMIT, RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AddedStep, InputRows, Owed, StepRecord, Task
+from roundsman.model.task import AddedStep, Owed, RowsBeside, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
@@ -103,7 +103,7 @@ class Life:
         blank = task.erased_at is not None
         count = 0 if blank else -(-len(task.added) // INPUTS_IN_A_ROW)
         kept = tuple(replace(row, expires_at=task.expires_at) for row in kept)
-        self.task = replace(task, settled=kept, input_rows=InputRows(count, task.expires_at))
+        self.task = replace(task, settled=kept, input_rows=RowsBeside(count, task.expires_at))
         if task.version - self.checked >= 50:
             self.check()
 

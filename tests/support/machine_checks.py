@@ -8,7 +8,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import Decision, Event, Inspect, Replied, SendRequest
 from roundsman.model.failure import failure_of
 from roundsman.model.situations import AtAgent
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import LATE_ANSWER, PERFORM, Task
 from roundsman_testing.invariants.rules import of_change
 from tests.support.steps import stored_step
@@ -44,7 +44,8 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     enters = after.state is not before.state
     joins = after.failure not in (None, before.failure) and not after.ended
     expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
-    expected += ["unexpected_error"] if joins else []
+    awaits = any(record.awaits_result for record in after.steps.values())
+    expected += ["result_awaited" if awaits else "unexpected_error"] if joins else []
     assert alerts == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
@@ -81,7 +82,7 @@ def check_record(plan: Plan, task: Task) -> None:
             assert record.situation.heartbeat_by <= record.situation.until
         if record.process_state is ProcessState.PENDING:
             after = steps[name].after if name in steps else ()
-            comes_later = any(task.step(other).process_state not in DONE for other in after)
+            comes_later = any(not task.step(other).done for other in after)
             assert stored_step(record).complete_by or comes_later or record.started_at is None
     if not task.ended:
         found = {record.process_state for record in task.steps.values()}

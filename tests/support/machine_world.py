@@ -215,6 +215,7 @@ class World:
         effect: Effect | None = None,
         callback: bool = False,
         then: tuple[StepToAdd, ...] = (),
+        left_out: str | None = None,
         sender: str | None = None,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
@@ -239,6 +240,7 @@ class World:
                 effect=effect,
                 callback=callback,
                 then=then,
+                left_out=left_out,
                 sender=sender,
             )
         )

@@ -14,7 +14,7 @@ from roundsman.model.situations import (
     WaitsUntil,
 )
 from roundsman.model.states import SituationName as S
-from roundsman.model.task import UNDO, StepRecord
+from roundsman.model.task import UNDO, LeftOut, StepRecord
 from tests.support.machine_world import T0
 
 _READY = Ready(claim_by=T0)
@@ -32,6 +32,9 @@ RECORDS: Mapping[S, StepRecord] = {
     S.AT_AGENT: StepRecord(situation=_AT_AGENT),
     S.AWAITS_CALLBACK: StepRecord(situation=AwaitsCallback(lock="lock.1", until=T0)),
     S.PROCESSED: StepRecord(situation=Ended(how=End.SUCCEEDED)),
+    S.AWAITS_RESULT: StepRecord(
+        situation=Ended(how=End.AWAITS_RESULT), left_out=LeftOut("it is too long")
+    ),
     S.SKIPPED: StepRecord(situation=Ended(how=End.SKIPPED)),
     S.FAILED: StepRecord(situation=Ended(how=End.FAILED)),
     S.UNDO_READY: StepRecord(operation=UNDO, situation=_READY),

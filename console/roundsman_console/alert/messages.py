@@ -105,7 +105,9 @@ class AlertOverSamplesDocument(TypedDict):
 class GroupAlertDocument(AnyAlertDocument):
     """The alert of a failure group: orders that fail for the same cause."""
 
-    alert: Literal["task_archived", "task_unreadable", "orders_undone", "unexpected_error"]
+    alert: Literal[
+        "task_archived", "task_unreadable", "orders_undone", "unexpected_error", "result_awaited"
+    ]
     news: Literal["first", "update", "clear"]
     group: str
     workflow: str

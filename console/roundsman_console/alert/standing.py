@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from roundsman.command_line import command_line
-from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
+from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
 from roundsman_console.alert.documents import AlertDocument, AlertKind, AlertSeverity
@@ -106,7 +106,11 @@ def _members(group: Group) -> str:
     return f"{orders} {_HOW.get(group.how, group.how)}"
 
 
-_HOW = {RETRIED: "retried after an unexpected error", UNREADABLE: "cannot be read"}
+_HOW = {
+    RETRIED: "retried after an unexpected error",
+    AWAITS_RESULT: "waiting for a result",
+    UNREADABLE: "cannot be read",
+}
 
 
 def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from roundsman.definition.plan import Plan
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import WithoutAgent
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 
 SOON = 30 * SECOND
@@ -87,7 +87,7 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
         if record.not_before is not None and record.not_before > now:
             continue
         if record.process_state is ProcessState.PENDING:
-            begun = all(task.step(other).process_state in DONE for other in step.after)
+            begun = all(task.step(other).done for other in step.after)
             if begun and task.ending is None and not scheduled:
                 yield name
         elif record.process_state is ProcessState.UNDOING and name not in before_others:

@@ -157,7 +157,7 @@ def completed(order: StoredOrder) -> Findings:
         yield NO_PLAN
         return
     for name in plan.steps:
-        if name not in part and task.step(name).process_state not in DONE:
+        if name not in part and not task.step(name).done:
             yield Broken(f"{name} is not done")
 
 

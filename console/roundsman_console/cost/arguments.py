@@ -2,13 +2,12 @@
 
 from math import isfinite
 
-from roundsman.model.record_limits import RESULTS_LIMIT
+from roundsman.model.record_limits import LARGEST_RESULT, RESULTS_LIMIT
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.cost.model import PROFILES, Wanted
 
 MOST_STEPS = 100  # step records of one task
 LARGEST_ORDER = 200 * 1024  # bytes
-LARGEST_RESULT = 32 * 1024  # bytes
 MEMORY = (128, 10_240)  # MB, the limits of Lambda
 MOST_ORDERS = 1e12  # per month: 380,000 per second
 YEARS = 3_660.0  # days

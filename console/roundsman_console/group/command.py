@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE
+from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
@@ -39,7 +39,12 @@ groups_app = typer.Typer(
     help="List failure groups, the tasks that failed alike, or show one.",
     invoke_without_command=True,
 )
-_HOW = {UNDONE: "undone", UNDO_FAILED: "undo failed", RETRIED: "retried"}
+_HOW = {
+    UNDONE: "undone",
+    UNDO_FAILED: "undo failed",
+    RETRIED: "retried",
+    AWAITS_RESULT: "waits for a result",
+}
 _STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
 
 

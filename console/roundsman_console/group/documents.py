@@ -31,7 +31,10 @@ class GroupDocument(TypedDict):
     step: str
     """The failed step; `none` if the tasks failed as a whole."""
     how: Annotated[
-        str, Keyword("enum", ("archived", "undo_failed", "undone", "retried", "unreadable"))
+        str,
+        Keyword(
+            "enum", ("archived", "undo_failed", "undone", "retried", "awaits_result", "unreadable")
+        ),
     ]
     error: CauseDocument
     count: Count

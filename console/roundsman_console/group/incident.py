@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
 from roundsman.model.events import COMMAND_KINDS
-from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
+from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman_console.agent.reading import AgentNow
@@ -67,6 +67,7 @@ def what_happened(group: GroupNow) -> str:
         UNDONE: f"{many} failed {at} and {was} undone",
         UNDO_FAILED: f"{many} could not be undone {at} and {they} a person",
         RETRIED: f"{many} {'fails' if one else 'fail'} {at} and {is_} tried again",
+        AWAITS_RESULT: f"{many} {'waits' if one else 'wait'} for the result of {group.step}",
         UNREADABLE: f"{many_orders(group)} cannot be read",
     }.get(group.how, f"{many} failed {at} and {they} a person")
     error = f"{group.error_type}: {group.message}" if group.message else group.error_type

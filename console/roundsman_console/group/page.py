@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from roundsman.model.bulk_run import BulkRecord, RunState
-from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
+from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.states import TaskState
 from roundsman_console.bulk.forms import MANY, form_on_many
 from roundsman_console.clock import now
@@ -38,6 +38,7 @@ ENDED: Mapping[str, str] = {
     UNDONE: "undone",
     UNDO_FAILED: "whose undo failed",
     RETRIED: "retried",
+    AWAITS_RESULT: "waiting for a result",
     UNREADABLE: "unreadable",
 }
 """What became of the orders of a group, by how they failed; `archived` if it is not listed."""
@@ -48,6 +49,8 @@ GOES_ON: Mapping[str, str] = {
     "\u201cBegin again from the start\u201d is set, because all of them are Undone.",
     UNDO_FAILED: "Their failed undo is tried again under the same keys. They end Undone.",
     RETRIED: "Each goes on by itself at its next attempt. To begin it now, run them now.",
+    AWAITS_RESULT: "The step has taken effect. "
+    "Each order goes on once it is resolved with the result.",
     UNREADABLE: "An order whose record cannot be read takes no command. "
     "The page of the order says what is wrong with it.",
 }
@@ -173,7 +176,7 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
 
 
 def _lets_go_on(group: GroupNow) -> str:
-    if group.how == UNREADABLE:
+    if group.how in (UNREADABLE, AWAITS_RESULT):
         return ""
     return "run-all" if group.how == RETRIED else "resubmit-all"
 

@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from roundsman.model.failure import (
     ARCHIVED,
+    AWAITS_RESULT,
     RETRIED,
     UNDO_FAILED,
     UNDONE,
@@ -50,6 +51,7 @@ STATES: Mapping[str, frozenset[TaskState]] = {
     ARCHIVED: frozenset({TaskState.ARCHIVED}),
     UNDO_FAILED: frozenset({TaskState.ARCHIVED}),
     RETRIED: frozenset(TaskState) - END_STATES - {TaskState.SCHEDULED},
+    AWAITS_RESULT: frozenset(TaskState) - END_STATES - {TaskState.SCHEDULED},
 }
 """The states of the members of a group, by how they failed."""
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from roundsman.command_line import REASON, command_line
-from roundsman.model.failure import RETRIED, UNDONE
+from roundsman.command_line import PLACEHOLDER, REASON, command_line
+from roundsman.model.failure import AWAITS_RESULT, RETRIED, UNDONE, awaited_step
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
@@ -26,6 +26,12 @@ def commands_of(group: GroupNow) -> list[str]:
         found.append(command_line("hold", group.agent.name, options=("--for", "30m", *REASON)))
     if group.count.count and group.how == RETRIED:
         found.append(command_line("run", options=("--group", group.id, *REASON)))
+    elif group.count.count and group.how == AWAITS_RESULT:
+        options = ("--did", "--result", PLACEHOLDER, *REASON)
+        found += [
+            command_line("resolve", task.task_id, awaited_step(task) or group.step, options=options)
+            for task in group.samples[:1]
+        ]
     elif group.count.count:
         again = ("--again",) if group.how == UNDONE else ()
         found.append(command_line("resubmit", options=("--group", group.id, *again, *REASON)))

@@ -1,6 +1,6 @@
 """Documents about tasks: one task, a page of tasks, a timeline, and what a task waits for."""
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.model.states import ProcessState, SituationName, TaskState
 from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation
@@ -54,6 +54,21 @@ class OwedDocument(TypedDict):
 
     kind: Annotated[str, Keyword("enum", ("status", "alert", REJECTION))]
     name: str
+
+
+class LeftOutDocument(TypedDict):
+    """Why the record of a step does not have its result, although the step has succeeded."""
+
+    why: str
+    """In words."""
+    bytes: Count | None
+    """The size of the result as JSON; null if it is none."""
+    kept: bool
+    """Whether the whole result is kept beside the record."""
+    lacksSteps: bool
+    """Whether steps are missing that the step adds."""
+    whole: NotRequired[object]
+    """The whole result, if it is kept and one order is shown."""
 
 
 class ErrorDocument(TypedDict):
@@ -142,6 +157,8 @@ class StepDocument(TypedDict):
     proof."""
     result: object
     """The result of the step: any JSON value."""
+    resultLeftOut: LeftOutDocument | None
+    """Why `result` is not the result; null if it is."""
     error: ErrorDocument | None
 
 
@@ -284,6 +301,7 @@ StepCase: TypeAlias = Literal[
     "retry",
     "polled",
     "asleep",
+    "awaits_result",
     "awaits_signal",
     "undo_waits",
 ]

@@ -58,6 +58,7 @@ def find_shown(
     """
     task, plan = find_task(stack, order_id)
     history = stack.tasks.history(task.task_id)
+    task = stack.tasks.with_results_left_out(task)
     mask = NO_MASK if reveal else mask_of(stack, task, plan)
     return shown(task, plan, mask), plan, mask.history(history)
 

@@ -171,6 +171,7 @@ def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
     for name, record in task.steps.items():
         if _result_is_masked(plan, name):
             found += _leaves(record.result)
+            found += _leaves(None if record.left_out is None else record.left_out.whole)
     steps = [*plan.steps.values(), *plan.kinds.values()]
     signals = frozenset(step.signal for step in steps if step.signal and step.result_masked)
     return Mask(paths, _pattern(found), everything, task.erased_at, signals)
@@ -197,11 +198,16 @@ def shown(task: Task, plan: Plan | None, mask: Mask) -> Task:
 
 
 def _step(name: str, record: StepRecord, plan: Plan | None, mask: Mask) -> StepRecord:
-    result = record.result
-    if result is not None:
-        hidden = mask.everything or (plan is not None and _result_is_masked(plan, name))
-        result = MASK if hidden else mask.json(result)
-    return replace(record, result=result, error=mask.error(record.error))
+    hidden = mask.everything or (plan is not None and _result_is_masked(plan, name))
+
+    def masked(result: Json) -> Json:
+        return MASK if hidden and result is not None else mask.json(result)
+
+    result, left_out = masked(record.result), record.left_out
+    if left_out is not None:
+        whole = masked(left_out.whole)
+        left_out = replace(left_out, why=mask.text(left_out.why), whole=whole)
+    return replace(record, result=result, left_out=left_out, error=mask.error(record.error))
 
 
 def _ending(ending: Termination | None, mask: Mask) -> Termination | None:

@@ -249,12 +249,21 @@ def rows_of_steps(
             agent_words(record, step) or record.agent or (step.agent if step else ""),
             attempts_words(name, record, plan, rows.get(name, ()), cause),
             last_error(record) or ("" if cause is None else error_words(cause)),
-            "" if record.result is None else pretty(record.result),
+            _result_words(record),
             name in stands,
             cause is not None,
         )
         found.append(row)
     return found
+
+
+def _result_words(record: StepRecord) -> str:
+    """Return the result of the step as text, or why it was left out; empty if it has none."""
+    left_out = record.left_out
+    if left_out is not None:
+        whole = "" if left_out.whole is None else f"\n{pretty(left_out.whole)}"
+        return f"left out: {left_out.why}{whole}"
+    return "" if record.result is None else pretty(record.result)
 
 
 def attempts_words(

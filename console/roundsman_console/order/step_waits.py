@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from roundsman.command_line import REASON, command_line
+from roundsman.command_line import PLACEHOLDER, REASON, command_line
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import Agents
@@ -16,6 +16,7 @@ from roundsman.model.situations import (
     Asleep,
     AwaitsCallback,
     AwaitsSignal,
+    Ended,
     UnderWay,
     WithoutAgent,
 )
@@ -114,8 +115,8 @@ class _View:
         situation = record.situation
         if isinstance(situation, UnderWay):
             return self._under_way(name, record, situation, step)
-        if isinstance(situation, WithoutAgent):
-            return self._without_agent(name, situation, step)
+        if isinstance(situation, WithoutAgent | Ended):
+            return self._without_agent(name, record, step)
         if record.held_since is not None:
             return self._held(name, record, step)
         if record.late_since is not None:
@@ -246,12 +247,15 @@ class _View:
         return StepWait(case, name, agent, what, evidence, run)
 
     def _without_agent(
-        self, name: str, wait: WithoutAgent, step: StepPlan | None
+        self, name: str, record: StepRecord, step: StepPlan | None
     ) -> StepWait | None:
-        """Return the wait of a sleep or for a signal; None if its task ends, which does not wait
-        for it."""
+        """Return the wait of a sleep, for a signal, or for a result that was left out; None if its
+        task ends, which does not wait for it, or if the step is over."""
+        wait = record.situation
         if self.task.ending is not None:
             return None
+        if not isinstance(wait, WithoutAgent):
+            return self._awaits_result(name, record)
         if wait.until <= self.at:
             late = format_duration(self.at - wait.until)
             which = "sleep" if isinstance(wait, Asleep) else "wait"
@@ -271,6 +275,19 @@ class _View:
         )
         command = command_line("signal", self.task.task_id, signal)
         return StepWait("awaits_signal", name, None, what, evidence, command)
+
+    def _awaits_result(self, name: str, record: StepRecord) -> StepWait | None:
+        """Return the wait for a result that was left out; None if the step is over."""
+        left_out = record.left_out
+        if left_out is None or not record.awaits_result:
+            return None
+        evidence = (
+            f"{name} is done; its result was left out: {left_out.why}",
+            "no time of the order passes until its deadline; it is archived then, and not undone",
+        )
+        options = ("--did", "--result", PLACEHOLDER, *REASON)
+        command = command_line("resolve", self.task.task_id, name, options=options)
+        return StepWait("awaits_result", name, None, f"the result of {name}", evidence, command)
 
     def _asleep(self, name: str, asleep: Asleep) -> StepWait:
         lasts = format_duration(asleep.until - self.at)

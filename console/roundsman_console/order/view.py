@@ -18,6 +18,7 @@ from roundsman_console.order.documents import (
     EndingDocument,
     ErrorDocument,
     HistoryRowDocument,
+    LeftOutDocument,
     LeftSignalDocument,
     StepDocument,
     TaskDocument,
@@ -180,8 +181,24 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "afterUndo": record.after_undo,
         "effect": record.effect,
         "result": record.result,
+        "resultLeftOut": _left_out(record),
         "error": _error(record),
     }
+
+
+def _left_out(record: StepRecord) -> LeftOutDocument | None:
+    left_out = record.left_out
+    if left_out is None:
+        return None
+    found: LeftOutDocument = {
+        "why": left_out.why,
+        "bytes": left_out.size or None,
+        "kept": left_out.row is not None,
+        "lacksSteps": left_out.lacks_steps,
+    }
+    if left_out.whole is not None:
+        found["whole"] = left_out.whole
+    return found
 
 
 def _history_document(row: HistoryRow) -> HistoryRowDocument:

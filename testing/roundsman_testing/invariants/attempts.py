@@ -29,7 +29,7 @@ from roundsman_testing.invariants.rules import Broken, Invariant
 
 OF_THE_ORDER = frozenset(
     {
-        *("ConditionFailed", "ResultTooLarge"),
+        "ConditionFailed",
         *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
         *(NO_INSTANT, TOO_LONG),
     }
@@ -113,8 +113,14 @@ class Attempts:
         record = after.step(name)
         key = idempotency_key(after.task_id, name, PERFORM, record)
         replies = self._replies.get((after.task_id, name), ())
-        succeeded = (one for one in replies if one.outcome is Outcome.SUCCEEDED)
-        if not any((one.idempotency_key, one.result) == (key, record.result) for one in succeeded):
+        mine = [one for one in replies if one.idempotency_key == key]
+        succeeded = [one for one in mine if one.outcome is Outcome.SUCCEEDED]
+        if record.left_out is not None:
+            took_effect = succeeded or any(one.effect is Effect.STANDS for one in mine)
+            is_right = took_effect and record.result is None
+        else:
+            is_right = any(one.result == record.result for one in succeeded)
+        if not is_right:
             what = f"{name} is Processed, with a result that its agent did not reply"
             yield Broken(Invariant.RESULT, after.task_id, what)
 
@@ -289,6 +295,8 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
             undoes |= _is_too_late_to_undo(expanded.steps[ending.step], record, now)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
+    if ending.step is None and any(one.lacks_result for one in after.steps.values()):
+        may_undo = False  # a person can give the result
     # A write may store several decisions, and the failure may be decided before the point is done.
     past = {_is_past_no_return(expanded, before), _is_past_no_return(expanded, after)}
     if ending.undo not in {may_undo and not each for each in past}:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from roundsman.definition.expressions import evaluate_list
 from roundsman.definition.plan import Plan
 from roundsman.model.json import Json
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepToAdd, Task, item_names, item_place, step_of
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
@@ -47,9 +47,10 @@ class Inputs:
         results = dict[str, Json]()
         if step.added_by is not None and item_place(step.added_by) is not None:
             names.discard(step.added_by)
-            results[step.added_by] = task.step(step.added_by).result
+            if task.step(step.added_by).left_out is None:
+                results[step.added_by] = task.step(step.added_by).result
         results |= _results(task, names)
-        if record.operation == UNDO and not record.outcome_unknown:
+        if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
             results[request.step] = record.result
         wanted["results"] = results
         given = {"input": request.input, "item": request.item, "results": dict(request.results)}
@@ -96,11 +97,14 @@ def _results(task: Task, names: Iterable[str]) -> dict[str, Json]:
     for name in {one if one in task.added else step_of(one) for one in names}:
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
-            if all(one.process_state in DONE for one in items):
+            if all(one.done and one.left_out is None for one in items):
                 found[name] = [
                     one.result if one.process_state is ProcessState.PROCESSED else None
                     for one in items
                 ]
-        elif task.step(name).process_state is ProcessState.PROCESSED:
+        elif (
+            task.step(name).process_state is ProcessState.PROCESSED
+            and task.step(name).left_out is None
+        ):
             found[name] = task.step(name).result
     return found

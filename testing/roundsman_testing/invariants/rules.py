@@ -17,7 +17,7 @@ from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.decision import end_status
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman_console.audit import stored_order as audit
@@ -125,11 +125,7 @@ def of_change(
         ):
             what = f"{name} is claimed though the task is ending"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
-        behind = [
-            other
-            for other in expanded.steps[name].after
-            if after.step(other).process_state not in DONE
-        ]
+        behind = [other for other in expanded.steps[name].after if not after.step(other).done]
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)

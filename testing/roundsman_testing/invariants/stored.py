@@ -105,7 +105,7 @@ class HistoryRows:
 
 
 class RowsOfTasks:
-    """Follows the rows of settled steps and of inputs, and checks ROWS.
+    """Follows the rows of settled steps, of inputs and of results, and checks ROWS.
 
     The caller reports each write of an item of the tasks table (`written`), and asks after each
     event for what does not agree (`disagree`).
@@ -130,14 +130,15 @@ class RowsOfTasks:
     def of_record(self, old: Item | None, new: Item | None) -> None:
         """Note which rows the record of a task lists."""
         item = new or old or {}
-        if not any("Settled" in one or "Inputs" in one for one in (old, new) if one):
+        if not any({"Settled", "Inputs", "Results"} & one.keys() for one in (old, new) if one):
             return
         task_id = str(item["TaskId"].get("S"))
         self._changed.add(task_id)
         listed = () if new is None else new.get("Settled", {"L": []}).get("L", ())
         rows = [f"settled#{one.get('S')}" for one in listed]
-        inputs = "0" if new is None else new.get("Inputs", {}).get("N", "0")
-        rows += [f"added#{row}" for row in range(int(str(inputs)))]
+        for name, kind in (("Inputs", "added"), ("Results", "result")):
+            count = "0" if new is None else new.get(name, {}).get("N", "0")
+            rows += [f"{kind}#{row}" for row in range(int(str(count)))]
         self._listed[task_id] = rows, None if new is None else new.get("ExpiresAt")
 
     def disagree(self) -> Iterator[Broken]:

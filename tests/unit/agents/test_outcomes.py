@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 
 from roundsman import Agent, PermanentError, StepRequest, TransientError
-from roundsman.definition.workflow import LARGEST_RESULT
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
+from roundsman.model.record_limits import LARGEST_KEPT_RESULT
 from roundsman.model.task import Effect
 from roundsman.wire.messages import Reply, read_reply
 from tests.support.agent_samples import (
@@ -190,17 +190,15 @@ def test_what_json_can_say_is_a_result(payment: Agent, clock: Clock, value: obje
     assert reply(payment, clock).outcome is Outcome.SUCCEEDED
 
 
-def test_a_result_of_32_kib_fits_and_one_byte_more_fails_for_good_with_the_sizes(
+def test_a_result_of_256_kib_is_sent_and_one_byte_more_is_a_success_without_it(
     payment: Agent, clock: Clock
 ) -> None:
-    sizes = iter([LARGEST_RESULT - 2, LARGEST_RESULT - 1])  # without the quotes around it
+    sizes = iter([LARGEST_KEPT_RESULT - 2, LARGEST_KEPT_RESULT - 1])  # without the quotes around it
     payment.performs(charge_card)(lambda _: "x" * next(sizes))
-    assert reply(payment, clock).outcome is Outcome.SUCCEEDED
+    assert reply(payment, clock).left_out is None
     answer = reply(payment, clock)
-    assert answer.outcome is Outcome.PERMANENT
-    assert answer.error is not None
-    assert answer.error.type == "ResultTooLarge"
-    assert answer.error.message == "the result is 32769 bytes of JSON; at most 32768 fit"
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, None)
+    assert answer.left_out == "the result has 262145 bytes; at most 262144 are kept"
 
 
 def test_a_transient_error_is_answered_with_its_words_and_the_wait_asked_for(

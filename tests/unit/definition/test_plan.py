@@ -84,7 +84,7 @@ def test_a_plan_says_in_milliseconds_all_that_the_definition_says() -> None:
         compensation=None,
         on_failure=WaitPlan(600_000, 2, ArchivePlan()),
         when="input.total > `0`",
-        result_limit=4096,
+        result_limit=32_768,
     )
     assert plan.steps["charge"].attempts == 7
     assert plan.steps["reserve"].attempts is None, "it is retried for a time"

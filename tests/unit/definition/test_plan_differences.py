@@ -78,7 +78,7 @@ def test_every_field_of_a_step_is_compared() -> None:
         "fence late performs",
         "a: on_failure: archive, now wait 60 s, 2 times, then undo",
         "a: when: none, now input.wanted",
-        "a: result_limit: 4096 bytes, now 100 bytes",
+        "a: result_limit: 32768 bytes, now 100 bytes",
         "a: heartbeat_within: none, now 9 s",
         "a: for_each: none, now input.lines",
         "a: tolerate: 0, now 0.25",
@@ -173,7 +173,7 @@ def test_kinds_of_steps_that_may_be_added_are_compared_as_steps_are() -> None:
         "the workflow: may_add: leg, now leg, note",
         "the workflow: most_added: 1000, now 9",
         "the workflow: may_add_after_no_return: none, now note",
-        "leg: result_limit: 4096 bytes, now 100 bytes",
+        "leg: result_limit: 32768 bytes, now 100 bytes",
         "note is added to the kinds of steps that may be added, at worker",
     ]
     assert sentences(*differences(old, plan(a)))[-1] == "leg is removed"

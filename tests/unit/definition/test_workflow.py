@@ -412,7 +412,7 @@ def test_the_defaults_are_those_that_are_documented() -> None:
     assert (plain.retry.max_attempts, plain.retry.keep_trying_for) == (None, None)
     assert plain.compensation is None
     assert plain.when is None
-    assert plain.result_limit == 4 * 1024
+    assert plain.result_limit == 32 * 1024
     assert Compensation().retry == Retry(max_attempts=8, keep_trying_for=15 * MINUTE)
     assert not Compensation().fences_late_performs
     assert workflow(plain).on_failure == Archive()

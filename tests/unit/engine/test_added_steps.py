@@ -340,10 +340,8 @@ def test_added_steps_count_beside_those_of_the_plan_and_of_former_runs(
         )
 
 
-@pytest.mark.parametrize(("attempts", "effect"), [(2, Effect.STANDS), (3, None)])
-def test_a_wrong_answer_by_an_earlier_token_is_one_to_the_wait(
-    attempts: int, effect: Effect | None
-) -> None:
+@pytest.mark.parametrize(("attempts", "done"), [(2, True), (3, False)])
+def test_a_wrong_answer_by_an_earlier_token_is_one_to_the_wait(attempts: int, done: bool) -> None:
     find = step("find", retry=Retry(max_attempts=attempts))
     world = World(plan(find, may_add=(step("leg"),), on_failure=Archive()))
     world.start()
@@ -354,9 +352,9 @@ def test_a_wrong_answer_by_an_earlier_token_is_one_to_the_wait(
     wrong = (StepToAdd("other[a]"),)
     world.reply("find", Outcome.SUCCEEDED, callback=True, lock=earlier, then=wrong)
     record = world.record("find")
-    assert record.error is not None
-    assert record.error.type == WRONG_THEN
-    assert (record.effect, record.outcome_unknown) == (effect, True)
+    assert record.left_out is not None
+    assert record.left_out.why.startswith(WRONG_THEN)
+    assert (record.awaits_result, record.outcome_unknown) == (done, not done)
 
 
 def test_a_wrong_reply_is_retried_as_a_defect_and_the_repaired_one_is_taken() -> None:
@@ -381,7 +379,9 @@ def test_the_effect_of_a_step_stands_whose_last_reply_was_wrong() -> None:
     world = archiving(Retry(max_attempts=1))
     world.adds("find", StepToAdd("other[a]"))
     record = world.record("find")
-    assert (record.process_state, record.effect) == (P.ERROR, Effect.STANDS)
+    assert (record.process_state, record.awaits_result) == (P.PROCESSED, True)
+    assert record.left_out is not None
+    assert record.left_out.lacks_steps
     assert not record.outcome_unknown
 
 
@@ -389,7 +389,7 @@ def test_a_wrong_reply_after_the_tasks_time_is_not_retried() -> None:
     world = archiving(Retry(max_attempts=3))
     world.wait_until(world.task.complete_by).adds("find", StepToAdd("other[a]"))
     assert world.task_state() is TaskState.ARCHIVED
-    assert (world.state("find"), world.record("find").failure_count) == (P.ERROR, 1)
+    assert (world.state("find"), world.record("find").awaits_result) == (P.PROCESSED, False)
 
 
 def test_a_step_of_a_workflow_that_adds_nothing_adds_nothing() -> None:

@@ -159,10 +159,12 @@ def test_a_step_that_begins_anew_or_is_answered_has_no_ended_wait() -> None:
     assert (world.state("a"), world.record("a").wait_ended_at) == (ProcessState.PENDING, None)
 
 
-def test_a_yes_whose_result_is_too_large_stands_and_is_not_stored() -> None:
+def test_a_yes_whose_result_is_too_large_is_taken_without_it() -> None:
     world = archived()
     world.reply("a", Outcome.SUCCEEDED, lock="nobody", result="x" * 500_000, callback=True)
-    assert (world.state("a"), world.record("a").result) == (ProcessState.ERROR, None)
+    record = world.record("a")
+    assert (record.process_state, record.result) == (ProcessState.PROCESSED, None)
+    assert record.left_out is not None
 
 
 def test_a_yes_that_adds_a_step_which_cannot_be_added_stands_and_is_not_stored() -> None:

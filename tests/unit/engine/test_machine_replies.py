@@ -10,7 +10,7 @@ from roundsman.model.events import Outcome, Replied
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, LeftOut, StepError
 from tests.support.coping_stories import FENCED
 from tests.support.machine_world import World, plan, requests_in, step
 
@@ -231,16 +231,16 @@ def test_a_reply_for_a_step_or_an_operation_that_nobody_asked_for_changes_nothin
     assert world.task is before
 
 
-def test_a_result_at_the_plans_limit_is_taken_and_one_byte_more_is_a_failure_for_good() -> None:
-    for size, state in ((98, ProcessState.PROCESSED), (99, ProcessState.ERROR)):
+def test_a_result_at_the_plans_limit_is_taken_and_one_byte_more_is_left_out() -> None:
+    for size, fits in ((98, True), (99, False)):
         world = World(plan(step("a", result_limit=100)))
         world.start()
         world.succeeds("a", "x" * size)
-        assert world.state("a") is state
-    assert world.task_state() is TaskState.ARCHIVED
+        assert (world.record("a").left_out is None) is fits
+    assert world.task_state() is TaskState.COMPLETED
     assert world.record("a").result is None
-    assert world.record("a").error == StepError(
-        "ResultTooLarge", "the result has 101 bytes; the plan allows 100"
+    assert world.record("a").left_out == LeftOut(
+        "the result has 101 bytes; the plan allows 100", 101, 0
     )
 
 
@@ -248,10 +248,10 @@ def test_a_result_is_measured_in_bytes_and_not_in_characters() -> None:
     world = World(plan(step("a", result_limit=100)))
     world.start()
     world.succeeds("a", "ü" * 50)
-    assert world.state("a") is ProcessState.ERROR
+    assert world.record("a").left_out is not None
 
 
-def test_results_that_together_would_not_fit_fail_the_step_that_crosses_the_line() -> None:
+def test_of_results_that_together_would_not_fit_that_which_crosses_the_line_is_left_out() -> None:
     large = 32 * 1024
     many = [step(f"s{number}", result_limit=large) for number in range(7)]
     world = World(plan(*many))
@@ -259,11 +259,11 @@ def test_results_that_together_would_not_fit_fail_the_step_that_crosses_the_line
     for found in many[:6]:
         world.succeeds(found.name, "x" * (large - EMPTY_ITEM))
     decision = world.succeeds("s6", "x" * (large - EMPTY_ITEM))
-    assert world.state("s6") is ProcessState.ERROR
+    assert world.state("s6") is ProcessState.PROCESSED
     assert "the task's results would have" in decision.reason
     assert f"{RESULTS_LIMIT} fit" in decision.reason
     assert size_in_bytes(world.task.results()) <= RESULTS_LIMIT
-    assert world.task_state() is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.COMPLETED
 
 
 def test_an_error_of_any_size_leaves_a_record_that_fits() -> None:

@@ -58,11 +58,12 @@ def with_legs(world: World, count: int, state: ProcessState = P.PROCESSED) -> li
 
 
 def error_of(world: World, name: str) -> str:
-    """The sentence of the step's last error, which must be that of steps that cannot be added."""
-    found = world.record(name).error
+    """Why the steps of the reply could not be added: nothing of it was taken."""
+    found = world.record(name).left_out
     assert found is not None
-    assert found.type == WRONG_THEN
-    return found.message
+    kind, _, message = found.why.partition(": ")
+    assert (kind, found.lacks_steps) == (WRONG_THEN, True)
+    return message
 
 
 def in_state(world: World, state: ProcessState) -> list[str]:

@@ -214,8 +214,10 @@ def test_a_result_by_hand_must_fit_as_any_other() -> None:
     world = World(plan(step("a", result_limit=10)))
     world.start()
     world.is_refused("a")
-    sentence = refusal(world, lambda: world.resolve("a", result="x" * 20))
-    assert sentence == "a: the result has 22 bytes; the plan allows 10"
+    sentence = refusal(world, lambda: world.resolve("a", result="x" * 33_000))
+    assert sentence == "a: the result has 33002 bytes; 32768 fit"
+    world.resolve("a", result="x" * 20)
+    assert world.record("a").result == "x" * 20, "the plan's limit only says what is left out"
 
 
 def test_an_outcome_that_is_known_or_cannot_be_is_refused() -> None:

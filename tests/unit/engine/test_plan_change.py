@@ -177,11 +177,14 @@ def test_a_skipped_step_is_finished_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("effect", [None, Effect.STANDS])
-def test_a_step_that_may_have_had_its_effect_stays(effect: Effect | None) -> None:
+@pytest.mark.parametrize("happened", [False, True])
+def test_a_step_that_may_have_had_its_effect_stays(happened: bool) -> None:
     world = World(plan(step("a")))
     world.start()
-    world.is_refused("a", effect=effect)
+    lock = world.lock("a")
+    world.is_refused("a")
+    if happened:
+        world.succeeds("a", lock=lock)
     assert why_not(world, plan(step("b"))) == [
         "a was sent to its agent, and that plan does not have it"
     ]

@@ -54,6 +54,7 @@ from tests.support.coping_stories import COPING_STORIES
 from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
 from tests.support.fan_out_stories import FAN_OUT_STORIES
+from tests.support.left_out_stories import LEFT_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
@@ -180,6 +181,19 @@ def late_success(*, in_retry: bool, last: bool = True, result: str = "") -> Worl
     return world
 
 
+def late_refusal(*, in_retry: bool) -> World:
+    """An outside system refuses by the token of attempt 1, while nothing is under way."""
+    world = one()
+    world.start()
+    first = world.lock("a")
+    world.overdue("a")
+    if in_retry:
+        world.start()
+        world.fails("a")
+    world.reply("a", Outcome.PERMANENT, lock=first, callback=True)
+    return world
+
+
 def stale_replies() -> World:
     a, b = step("a", retry=ONCE), step("b")
     world = World(plan(a, b, step("c", when=FALSE)), order=ORDER)
@@ -242,6 +256,8 @@ STORIES: list[Callable[[], World]] = [
     lambda: late_success(in_retry=True),
     lambda: late_success(in_retry=True, last=False),
     lambda: late_success(in_retry=True, result=TOO_LONG),
+    lambda: late_refusal(in_retry=False),
+    lambda: late_refusal(in_retry=True),
     stale_replies,
     without_its_plan,
     lambda: started(FALSE),
@@ -261,6 +277,7 @@ STORIES: list[Callable[[], World]] = [
     *RESTORED_STORIES,
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,
+    *LEFT_OUT_STORIES,
     *MOVE_STORIES,
     *SIGNAL_STORIES,
     *SLEEP_STORIES,

@@ -482,6 +482,7 @@ class Agent:
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
             then=ended.then,
+            left_out=ended.left_out,
         )
 
 

@@ -330,10 +330,13 @@ class Attempt:
         found = succeeded(Done(answer.result, () if undoes else answer.then))
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
-            return unexpected(found.error.type, message, DEPLOYED_WITHIN)
+            wrong = unexpected(found.error.type, message, DEPLOYED_WITHIN)
+            return wrong if undoes else replace(wrong, effect=Effect.STANDS)
         if not undoes:
             return found
-        results = {**self.request.results, self.request.step: found.result}
+        results = {**self.request.results}
+        if found.left_out is None:
+            results[self.request.step] = found.result
         self.request = replace(self.request, outcome_unknown=False, results=results)
         return None
 

@@ -43,7 +43,8 @@ from roundsman.errors import (
     TransientError,
     kind_of,
 )
-from roundsman.model.json import canonical_json
+from roundsman.model.json import canonical_json, size_in_bytes
+from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields
@@ -143,6 +144,8 @@ def succeeded_reply(token: str, result: object = None, *, clock: Clock = _now) -
     ended = succeeded(result)
     if ended.error is not None:
         raise ValueError(ended.error.message)
+    if ended.left_out or (size := size_in_bytes(ended.result)) > LARGEST_RESULT:
+        raise ValueError(ended.left_out or f"the result has {size} bytes; {LARGEST_RESULT} fit")
     return _reply(token, ended, clock)
 
 

@@ -10,12 +10,12 @@ from datetime import timedelta
 from math import isfinite
 
 from roundsman.definition.input_types import as_json, read_input
-from roundsman.definition.workflow import LARGEST_RESULT, NamedStep, Step
+from roundsman.definition.workflow import NamedStep, Step
 from roundsman.errors import UNTYPED, InvalidInput, kind_of
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json, size_in_bytes
-from roundsman.model.record_limits import LARGEST_STEP_INPUT
+from roundsman.model.record_limits import LARGEST_KEPT_RESULT, LARGEST_STEP_INPUT
 from roundsman.model.task import Effect, StepError, StepToAdd
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
@@ -26,7 +26,6 @@ DEEPEST_RESULT = 20  # levels; replies and requests contain a result some levels
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 RESULT_NOT_JSON = "ResultNotJson"
-RESULT_TOO_LARGE = "ResultTooLarge"
 WRONG_THEN = "WrongThen"
 LARGEST_THEN = 256 * 1024  # bytes of all inputs; a reply has 1 MiB
 
@@ -46,6 +45,7 @@ class AttemptResult:
     outcome_unknown: bool = False
     effect: Effect | None = None
     then: tuple[StepToAdd, ...] = ()
+    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,9 @@ def check_steps_to_add(then: object) -> None:
 def succeeded(result: object) -> AttemptResult:
     """The attempt succeeded with this result, which may be Done.
 
-    A result that is too large is a permanent failure instead. One that is not JSON, or that adds
-    steps which cannot be added, is a defect of the function, so it is a transient failure.
+    A result that is too large to be kept is not sent: `left_out` says why. One that is not JSON, or
+    that adds steps which cannot be added, is a defect of the function, so it is a transient
+    failure.
     """
     if isinstance(result, Done):
         ended = succeeded(result.result)
@@ -87,9 +88,9 @@ def succeeded(result: object) -> AttemptResult:
             raise ValueError
     except (TypeError, ValueError, RecursionError):
         return unexpected(RESULT_NOT_JSON, why_not_json(result, "result"))
-    if size > LARGEST_RESULT:
-        message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
-        return permanent(RESULT_TOO_LARGE, message)
+    if size > LARGEST_KEPT_RESULT:
+        why = f"the result has {size} bytes; at most {LARGEST_KEPT_RESULT} are kept"
+        return AttemptResult(outcome=Outcome.SUCCEEDED, left_out=why)
     return AttemptResult(outcome=Outcome.SUCCEEDED, result=value)
 
 
@@ -98,7 +99,7 @@ def _with_steps(ended: AttemptResult, then: Sequence[NamedStep]) -> AttemptResul
     steps = []
     for one in then:
         found = succeeded(as_json(one.input))
-        if found.outcome is Outcome.PERMANENT or size_in_bytes(found.result) > LARGEST_STEP_INPUT:
+        if found.left_out or size_in_bytes(found.result) > LARGEST_STEP_INPUT:
             why = f"its input has more than {LARGEST_STEP_INPUT} bytes"
         elif found.error is not None:
             why = f"its input: {found.error.message}"

@@ -40,6 +40,10 @@ class StepRequest:
     results: Mapping[str, Json]
     """The results of the preceding steps, by step. For an undo, also the result of the step itself,
     if that is known."""
+    left_out: tuple[str, ...] = ()
+    """The steps whose results are not in `results`, because they were left out of the order's
+    record: this step itself for an undo, or for an attempt after one whose result could not be
+    taken."""
     item: Json = None
     """The item of a `for_each` step; None for other steps."""
     index: int | None = None
@@ -123,6 +127,7 @@ def step_request(
         outcome_unknown=asked.outcome_unknown or asked.read_before,
         input=order,
         results=asked.results,
+        left_out=asked.left_out,
         item=asked.item,
         index=place[1] if place else None,
         step_input=asked.step_input,

@@ -10,9 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
-from roundsman.command_line import REASON, command_line
+from roundsman.command_line import PLACEHOLDER, REASON, command_line
 from roundsman.model.events import Agents, HoldView
-from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE, Group
+from roundsman.model.failure import (
+    AWAITS_RESULT,
+    NO_STEP,
+    RETRIED,
+    UNDO_FAILED,
+    UNDONE,
+    UNREADABLE,
+    Group,
+)
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
@@ -23,6 +31,7 @@ KINDS = {
     UNREADABLE: "task_unreadable",
     UNDONE: "orders_undone",
     RETRIED: "unexpected_error",
+    AWAITS_RESULT: "result_awaited",
 }
 """The alert's `kind`, by how the members failed; `task_archived` for all others.
 
@@ -107,15 +116,14 @@ def title(news: AlertKind, group: Group, census: Census) -> str:
         return f"Roundsman: all clear: {_where(group)}: {group.error_type}"
     hit = f"{_orders(census)} now" if news is AlertKind.UPDATE else _orders(census)
     where, why = _where(group), f"{group.error_type} ({hit})"
-    if group.how == UNREADABLE:
-        return f"Roundsman: task records cannot be handled: {why}"
-    if group.how == UNDO_FAILED:
-        return f"Roundsman: the undo of {where} fails: {why}"
-    if group.undone:
-        return f"Roundsman: {where} fails, orders are undone: {why}"
-    if group.how == RETRIED:
-        return f"Roundsman: {where} fails unexpectedly, orders are retried: {why}"
-    return f"Roundsman: {where} fails: {why}"
+    what = {
+        UNREADABLE: "task records cannot be handled",
+        UNDO_FAILED: f"the undo of {where} fails",
+        UNDONE: f"{where} fails, orders are undone",
+        RETRIED: f"{where} fails unexpectedly, orders are retried",
+        AWAITS_RESULT: f"orders wait for a result of {where}",
+    }.get(group.how, f"{where} fails")
+    return f"Roundsman: {what}: {why}"
 
 
 def _where(group: Group) -> str:
@@ -149,9 +157,12 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
         least = f" until {until} at least" if until else ""
         are = "is" if one else "are"
         return f"{hit}{of} {fail}{at} with an unexpected error and {are} retried{least}: {why}"
-    if group.how == UNDO_FAILED:
-        return f"{hit}{of}: the undo of {group.step} failed, so its effect may remain: {why}"
-    return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"
+    are = "is" if one else "are"
+    what = {
+        AWAITS_RESULT: f" {are} without the result of {group.step}, and its readers wait",
+        UNDO_FAILED: f": the undo of {group.step} failed, so its effect may remain",
+    }.get(group.how, f" failed{at} and {are} archived")
+    return f"{hit}{of}{what}: {why}"
 
 
 def _all_clear(group: Group, of: str, where: str) -> str:
@@ -159,6 +170,8 @@ def _all_clear(group: Group, of: str, where: str) -> str:
         return f"All clear: few orders{of} are now undone after a failure{where}"
     if group.how == RETRIED:
         return f"All clear: no order{of} is retried any more after an unexpected error{where}"
+    if group.how == AWAITS_RESULT:
+        return f"All clear: no order{of} waits for a result any more{where}"
     return f"All clear: no order{of} remains failed{where}"
 
 
@@ -215,6 +228,10 @@ def _commands(
         found["hold"] = command_line("hold", group.agent, options=("--for", "30m", *REASON))
     if group.how == RETRIED:
         found["run"] = command_line("run", options=("--group", group.id, *REASON))
+    elif group.how == AWAITS_RESULT:
+        steps = [sample.step or group.step for sample in samples] or [group.step]
+        options = ("--did", "--result", PLACEHOLDER, *REASON)
+        found["resolve"] = [command_line("resolve", orders[0], steps[0], options=options)]
     elif group.how != UNREADABLE:
         again = ("--again",) if group.undone else ()
         options = ("--group", group.id, *again, *REASON)
@@ -254,6 +271,7 @@ def _words(
         words.commands(
             "To resubmit the orders after the cause is repaired", commands.get("resubmit")
         )
+        words.commands("To give the result of one order", commands.get("resolve"))
         words.commands(
             "To attempt the orders at once after the defect is repaired", commands.get("run")
         )

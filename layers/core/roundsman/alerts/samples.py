@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.effects import from_earlier_rounds, may_have_taken_effect
-from roundsman.model.failure import retried_step
+from roundsman.model.failure import awaited_step, error_of, retried_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
@@ -23,17 +23,17 @@ class Sample:
     def step(self) -> str | None:
         """The step or item (`name[3]`) that failed first; None if the task failed as a whole.
 
-        Of an open task, the step that is retried after an unexpected error.
+        Of an open task, the step that awaits its result, or is retried after an unexpected error.
         """
         if not self.task.ended:
-            return retried_step(self.task)
+            return awaited_step(self.task) or retried_step(self.task)
         return self.task.ending.step if self.task.ending else None
 
     @property
     def error(self) -> StepError | None:
-        """The error that ended the task; of an open task, that of the step that is retried."""
+        """The error that ended the task; of an open task, that of its step."""
         if not self.task.ended:
-            return self.task.step(self.step).error if self.step else None
+            return error_of(self.task, self.step) if self.step else None
         return self.task.ending.error if self.task.ending else None
 
     @property
@@ -71,7 +71,7 @@ class Sample:
         """The sample as JSON in an alert; without order contents and results."""
         task, step = self.task, self.step
         record = task.step(step) if step else None
-        error = record.error if record is not None else None
+        error = error_of(task, step) if step else None
         found: dict[str, Json] = {
             "orderId": task.task_id,
             "state": task.state.value,

@@ -26,7 +26,7 @@ from roundsman.model.checks import (
 )
 from roundsman.model.instants import SKEW, format_duration, milliseconds
 from roundsman.model.priority import Priority
-from roundsman.model.record_limits import MOST_AGENTS
+from roundsman.model.record_limits import LARGEST_RESULT, MOST_AGENTS
 from roundsman.model.task import LABEL, added_name
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 MOST_ADDED = 1_000  # each decision reads the records of all of them
-DEFAULT_RESULT_LIMIT = 4 * 1024
-LARGEST_RESULT = 32 * 1024
 MIN_ATTEMPTS = 3
 """The default of `Retry.max_attempts`."""
 KEEP_TRYING_FOR = timedelta(minutes=15)
@@ -189,7 +187,7 @@ class Step:
     when: str | None = None
     """A JMESPath expression over `{"input": order, "results": results}`; the step is skipped if it
     is false. None: the step always runs."""
-    result_limit: int = DEFAULT_RESULT_LIMIT
+    result_limit: int = LARGEST_RESULT
     """The maximum size of the step's result, and of the result of each item, in bytes of JSON; at
     most 32 KiB."""
     heartbeat_within: timedelta | None = None
@@ -418,7 +416,7 @@ class _StepWithoutAgent(Step):
     agents: tuple[str, ...] = field(init=False, default=(), repr=False)
     retry: Retry = field(init=False, default=Retry(), repr=False)
     compensation: Compensation | None = field(init=False, default=None, repr=False)
-    result_limit: int = field(init=False, default=DEFAULT_RESULT_LIMIT, repr=False)
+    result_limit: int = field(init=False, default=LARGEST_RESULT, repr=False)
     heartbeat_within: timedelta | None = field(init=False, default=None, repr=False)
     for_each: str | None = field(init=False, default=None, repr=False)
     tolerate: float = field(init=False, default=0, repr=False)

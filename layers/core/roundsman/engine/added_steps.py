@@ -21,7 +21,7 @@ from roundsman.model.record_limits import (
     MOST_OPEN_ADDED,
     MOST_RECORDS,
 )
-from roundsman.model.states import SETTLED
+from roundsman.model.states import SETTLED, ProcessState
 from roundsman.model.task import AddedStep, StepToAdd, step_of
 
 DEEPEST_STEP_INPUT = 20
@@ -91,7 +91,7 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
         elif known != one.digest:
             yield f"{adder} adds {one.name}, which was added with another input"
     if new:
-        yield from _of_order(plan, adder, new)
+        yield from _of_order(context, plan, adder, new)
         yield from _of_number(context, adder, new)
 
 
@@ -124,13 +124,24 @@ def _may_follow(plan: Plan, adder: str) -> bool:
     return point is not None and adder not in plan.before(plan.instances(point)[0])
 
 
-def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
+def _of_order(
+    context: DecisionContext, plan: Plan, adder: str, new: Mapping[str, StepToAdd]
+) -> Iterator[str]:
     """What is wrong with the steps that the new steps come after.
 
     A step may be named that is done, and of which a part waits for all that the adder adds. So only
     the whole plan shows whether there is a cycle.
     """
+    decision = context.decision
     for one in new.values():
+        for other in (adder, *one.after):
+            record = decision.step(other)
+            lacks = record.process_state is ProcessState.PROCESSED and record.left_out is not None
+            if lacks and not record.awaits_result:  # else the added step waits
+                yield (
+                    f"{adder} adds {one.name} after {other}, whose result was left out: resolve "
+                    f"{other} with its result first"
+                )
         for other in one.after:
             if other not in new and plan.instances(other)[0] not in plan.steps:
                 yield (

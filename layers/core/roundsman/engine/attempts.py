@@ -9,10 +9,12 @@ from typing import TypeVar
 
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
+from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
 from roundsman.engine.compensation import begin_undo, undo_is_in_time
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
+from roundsman.engine.left_out import note_untaken
 from roundsman.engine.on_failure import give_up, undoes
 from roundsman.engine.reminders import first_reminder
 from roundsman.engine.request_deadlines import (
@@ -271,6 +273,12 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     message = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
     effect = reply.effect if operation == PERFORM else None
+    if effect is Effect.STANDS:
+        note_untaken(context, step, error, adds=error.type == WRONG_THEN)
+    elif context.decision.step(step.name).left_out is not None:
+        effect = (
+            None  # an attempt under this key has succeeded, so no other one proves the opposite
+        )
     if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
         why = f"{what}: failed for good: {message}"
         if error.type in step.next_agent_on and begin_at_next_agent(context, step, error, why):
@@ -557,6 +565,7 @@ def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
     """The agent at which the step begins if it fails at this one; None if there is none."""
     record = context.decision.step(step.name)
     performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
+    performs = performs and record.left_out is None  # its effect is here
     return next_agent(context, step) if performs and step.compensation else None
 
 

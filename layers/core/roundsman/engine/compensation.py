@@ -255,6 +255,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         failure_count=0,
         key_since=None,
         key_until=None,
+        left_out=None,
         started_at=None,
         outcome_unknown=False,
         after_undo=None,

@@ -65,13 +65,14 @@ from roundsman.model.situations import (
     UnderWay,
     WithoutAgent,
 )
-from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
+from roundsman.model.states import END_STATES, ProcessState, SituationName, TaskState
 from roundsman.model.task import (
     PERFORM,
     REJECTION,
     UNDO,
     AfterUndo,
     Effect,
+    LeftOut,
     Operation,
     Owed,
     StepError,
@@ -126,6 +127,7 @@ class StepChanges(TypedDict, total=False):
     granted: int
     finished_at: int | None
     result: Json
+    left_out: LeftOut | None
     signal: str | None
     error: StepError | None
     after_undo: AfterUndo | None
@@ -351,6 +353,7 @@ class DecisionBuilder:
             key_since=self.now,
             key_until=None,
             effect=Effect.NONE,
+            left_out=None,
         )
 
     def begin_anew(self, name: str) -> None:
@@ -639,7 +642,7 @@ class DecisionBuilder:
         return [r for r in self.steps.values() if r.process_state is ProcessState.UNDOING]
 
     def _all_done(self, plan: Plan) -> bool:
-        return all(self.step(name).process_state in DONE for name in plan.steps)
+        return all(self.step(name).done for name in plan.steps)
 
     def _unfinished(self, plan: Plan | None) -> bool:
         """Whether an ending task still has attempts in progress or compensations to make."""
@@ -695,7 +698,8 @@ class DecisionBuilder:
         """The statuses, alerts and rejected messages that this decision owes.
 
         The status of an end, and its alert, are owed once each time the task enters an end state.
-        The alert of an unexpected error is owed when the open task joins the error's group.
+        That of an unexpected error, or of a result that is awaited, is owed when the open task
+        joins its group.
         """
         ends = task.state if task.state is not self.before.state else None
 
@@ -708,7 +712,9 @@ class DecisionBuilder:
             found.append(owed("alert", "task_archived", why))
         joins = task.failure is not None and task.failure != self.before.failure
         if joins and not task.ended:
-            found.append(owed("alert", "unexpected_error", "; ".join(self._reasons)))
+            awaited = any(record.awaits_result for record in task.steps.values())
+            name = "result_awaited" if awaited else "unexpected_error"
+            found.append(owed("alert", name, "; ".join(self._reasons)))
         found += [owed("alert", name, detail) for name, detail in self._alerts]
         found += [
             replace(owed(REJECTION, one.name, why), signal=one.id) for one, why in self._rejected
@@ -805,9 +811,9 @@ class DecisionContext:
         return hold is not None and hold.until > self.now
 
     def is_unblocked(self, step: StepPlan) -> bool:
-        """Whether every step that this one comes after is Processed or Skipped."""
-        return all(self.decision.step(name).process_state in DONE for name in step.after)
+        """Whether every step that this one comes after is done."""
+        return all(self.decision.step(name).done for name in step.after)
 
     def all_done(self) -> bool:
-        """Whether every step is Processed or Skipped."""
-        return all(self.decision.step(name).process_state in DONE for name in self.plan.steps)
+        """Whether every step is done."""
+        return all(self.decision.step(name).done for name in self.plan.steps)

@@ -41,7 +41,9 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         unread = tuple(replace(one, data=None) for one in before.signals)
         decision.task = replace(decision.task, added=blank, signals=unread)
         for name, one in before.steps.items():
-            decision.change(name, result=None, error=_without_message(one.error))
+            kept = one.left_out and replace(one.left_out, why=ERASED, row=None, whole=None)
+            error = _without_message(one.error)
+            decision.change(name, result=None, left_out=kept, error=error)
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)
     decision.record(ERASE, None, None, f"{ERASE} by {asked.words}{more}", asked)

@@ -20,7 +20,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import MOST_RECORDS
 from roundsman.model.situations import End, Ended
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
 
 LARGEST_ITEM = 200 * 1024
@@ -76,7 +76,7 @@ def list_is_known(plan: Plan, task: Task, step: StepPlan) -> bool:
     """
     for path in paths_read(step.for_each or ""):
         needed = plan.instances(path[1]) if path[:1] == ("results",) and len(path) > 1 else ()
-        missing = any(task.step(name).process_state not in DONE for name in needed)
+        missing = any(not task.step(name).done for name in needed)
         if missing or (not needed and path[:1] != ("input",)):
             return False
     return True
@@ -200,6 +200,7 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
                 Ended(how=End.SKIPPED),
                 finished_at=context.now,
                 result=None,
+                left_out=None,
                 error=None,
             )
 

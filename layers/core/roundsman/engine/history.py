@@ -14,6 +14,8 @@ POLLED = "polled"
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
 
+RESULT_LEFT_OUT = "result left out"
+"""The kind of a row that says why a result is not in the record, and who waits for it."""
 SIGNAL_UNREAD = "signal unread"
 """The kind of a row with a signal that was accepted, and that no step can read any more."""
 

@@ -316,7 +316,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         elif why := why_not_added(context, step.name, event.then):
             _handle_wrong_then(context, step, event, why, current=about is _About.CURRENT)
         else:
-            succeeded(context, step, event.result, event.then)
+            succeeded(context, step, event.result, event.then, event.left_out)
     elif about is _About.FAILED:
         if event.callback:
             _record_answer(decision, record, event)

@@ -9,9 +9,10 @@ overrides the strategy.
 from roundsman.definition.plan import ArchivePlan, StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
+from roundsman.engine.left_out import complete_without_result
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import UNDO, Effect, StepError, Termination
+from roundsman.model.task import PERFORM, UNDO, Effect, StepError, Termination
 
 
 def give_up(
@@ -27,10 +28,14 @@ def give_up(
     """Mark the step as failed for good, and end the task by the step's strategy.
 
     Called if no attempt of the operation is left or if another cannot help. A tolerated item of a
-    fan-out is left out instead. `effect` is what is proven of the step's effect. With `archives`
-    the task is archived in any case: only a person can find out what has happened.
+    fan-out is left out instead. `effect` is what is proven of the step's effect. A step of which an
+    attempt has succeeded, whose result could not be taken, is done without a result instead. With
+    `archives` the task is archived in any case: only a person can find out what has happened.
     """
     record = context.decision.step(step.name)
+    if record.operation == PERFORM and record.left_out is not None:
+        complete_without_result(context, step, record.left_out)
+        return
     attempt = record.failure_count + 1 if record.started_at is not None else None
     undo = record.operation == UNDO
     context.decision.fail(step.name, event, error, effect)

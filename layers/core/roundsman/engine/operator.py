@@ -15,6 +15,7 @@ from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import NOT_POLLED, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.history import few_words
+from roundsman.engine.left_out import why_not_to_be_read
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
     SHOWN,
@@ -45,7 +46,7 @@ from roundsman.model.events import (
     UndoPart,
 )
 from roundsman.model.instants import SECOND, SKEW, format_duration, iso, second
-from roundsman.model.record_limits import MOST_PART, MOST_USED_ROUNDS
+from roundsman.model.record_limits import LARGEST_RESULT, MOST_PART, MOST_USED_ROUNDS
 from roundsman.model.situations import (
     Asleep,
     Attempt,
@@ -56,7 +57,7 @@ from roundsman.model.situations import (
     WaitsUntil,
     WithoutAgent,
 )
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import SETTLED, ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, StepRecord, Task, Termination
 
 KEPT_COMMANDS = 10
@@ -233,6 +234,7 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
     elif context.decision.ending is not None and context.decision.ending.undo:
         _undo_again(context, event)
     else:
+        _check_no_result_is_missing(context)
         _perform_again(context, event, before)
     if plan is not None:
         fit_times(context)
@@ -451,12 +453,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     if record.process_state in (ProcessState.UNDO_ERROR, ProcessState.UNDOING):
         _resolve_undo(context, step, event)
         return
-    if record.process_state in (
-        ProcessState.PROCESSED,
-        ProcessState.SKIPPED,
-        ProcessState.UNDONE,
-    ):
-        raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if record.process_state in SETTLED:
+        _resolve_result(context, step, event)
+        return
     if step.sleeps:
         _resolve_sleep(context, step, event)
         return
@@ -473,9 +472,8 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     spends_key = fresh_key and step.fences_late_performs and undo_is_in_time(context, step)
     if fresh_key and not spends_key:
         _check_cannot_act(context, step)
-    problem = too_large(context, step, event.result) if event.did else None
-    if problem is not None:
-        raise Refused(f"{step.name}: {problem}")
+    if event.did:
+        _check_fits(context, step, event)
     _continue_if_last_failure(context, step)
     if event.did:
         context.decision.move(
@@ -483,6 +481,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             StepEvent.RESOLVED_DONE,
             context.decision.ended(step.name, End.SUCCEEDED),
             result=event.result,
+            left_out=None,
             finished_at=context.now,
             error=None,
             outcome_unknown=False,
@@ -494,6 +493,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             failure_count=0,
             uncounted_timeouts=0,
             error=None,
+            left_out=None,
             outcome_unknown=False,
             # The operator knows what has happened, but a request may still act: a copy of it until
             # its end, and a call of it that hangs until the service has stored its refusal.
@@ -503,6 +503,35 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif fresh_key:
             context.decision.new_round(step.name)
+
+
+def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """Take the result of a step that is done, if its result was left out."""
+    record = context.decision.step(step.name)
+    if record.process_state is not ProcessState.PROCESSED or record.left_out is None:
+        raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if not event.did:
+        raise Refused(f"{step.name} is done, and only its result is missing: it did happen")
+    _check_fits(context, step, event)
+    _continue_if_last_failure(context, step)
+    context.decision.move(
+        step.name,
+        StepEvent.RESOLVED_DONE,
+        context.decision.ended(step.name, End.SUCCEEDED),
+        result=event.result,
+        left_out=None,
+    )
+    context.decision.note(f"{step.name}: its result was given")
+
+
+def _check_fits(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """Raise Refused if the record cannot hold the result that the operator gives.
+
+    A plan's own limit does not count: it decides what is left out, and the operator has read that.
+    """
+    problem = too_large(context, step, event.result, LARGEST_RESULT)
+    if problem is not None:
+        raise Refused(f"{step.name}: {problem}")
 
 
 def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -533,15 +562,14 @@ def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name} waits for a signal: it can only be resolved as done, with the data of "
             "the signal as its result"
         )
-    problem = too_large(context, step, event.result)
-    if problem is not None:
-        raise Refused(f"{step.name}: {problem}")
+    _check_fits(context, step, event)
     _continue_if_last_failure(context, step)
     context.decision.move(
         step.name,
         StepEvent.RESOLVED_DONE,
         Ended(how=End.SUCCEEDED),
         result=event.result,
+        left_out=None,
         finished_at=context.now,
         error=None,
     )
@@ -715,12 +743,19 @@ def _move(context: DecisionContext, event: Move) -> DecisionContext:
         raise Refused(
             f"it cannot continue under the plan {event.plan[:SHOWN]}: {'; '.join(reasons)}"
         )
+    _check_no_result_is_missing(moved)
     if moved.decision.task.perform_by <= context.now:
         raise Refused(
             f"under the plan {event.plan[:SHOWN]} its time would be over: extend the task first"
         )
     fit_times(moved)
     return moved
+
+
+def _check_no_result_is_missing(context: DecisionContext) -> None:
+    """Raise Refused if somebody would read a result that was left out."""
+    if why := why_not_to_be_read(context):
+        raise Refused(why)
 
 
 def _in_state(context: DecisionContext, state: ProcessState) -> list[StepPlan]:

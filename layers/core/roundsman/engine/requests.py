@@ -55,6 +55,7 @@ def request_for(
         item=item,
         step_input=step_input,
         results=_results_for(plan, task, step),
+        left_out=_left_out_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
@@ -98,13 +99,26 @@ def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
     other do not get all of them again and again.
     """
     record, adder = task.step(step), plan.steps[step].added_by
-    names = {*(plan.before(step) if adder is None else plan.steps[step].after)}
+    names = _steps_for(plan, step)
     found: dict[str, Json] = {}
     if adder is not None and item_place(adder) is not None:
         names.discard(adder)  # the other items may not be done yet
-        found[adder] = task.step(adder).result
+        if task.step(adder).left_out is None:
+            found[adder] = task.step(adder).result
     before = {name if name in task.added else step_of(name) for name in names}
     found |= {name: result for name, result in task.results().items() if name in before}
-    if record.operation == UNDO and not record.outcome_unknown:
+    if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
         found[step] = record.result
     return found
+
+
+def _left_out_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
+    """The steps whose results the request would have, if they had not been left out."""
+    names = {*_steps_for(plan, step), step}
+    return tuple(sorted(name for name in names if task.step(name).left_out is not None))
+
+
+def _steps_for(plan: Plan, step: str) -> set[str]:
+    """The steps whose results the request of this step has."""
+    one = plan.steps[step]
+    return {*(plan.before(step) if one.added_by is None else one.after)}

@@ -9,6 +9,7 @@ from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
 from roundsman.engine.history import POLLED, polled_words
+from roundsman.engine.left_out import complete_without_result, left_out_of
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
@@ -68,17 +69,22 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def succeeded(
-    context: DecisionContext, step: StepPlan, result: Json, then: Sequence[StepToAdd] = ()
+    context: DecisionContext,
+    step: StepPlan,
+    result: Json,
+    then: Sequence[StepToAdd] = (),
+    left_out: str | None = None,
 ) -> None:
     """Complete the step, and add the steps of its reply, which can be added.
 
-    A result that is too large for the record fails the step for good, and adds nothing.
+    A result that is too large for the record is left out, and so is one that the reply does not
+    have: `left_out` is why.
     """
-    problem = too_large(context, step, result)
-    if problem is not None:
-        error = StepError("ResultTooLarge", problem)
-        why = f"{step.name}: {problem}"
-        give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
+    why = left_out or too_large(context, step, result)
+    if why is not None:
+        add_steps(context, step.name, then)
+        size = None if left_out else size_in_bytes(result)
+        complete_without_result(context, step, left_out_of(context, step.name, result, size, why))
         return
     record = context.decision.step(step.name)
     context.decision.move(
@@ -87,6 +93,7 @@ def succeeded(
         context.decision.ended(step.name, End.SUCCEEDED),
         finished_at=context.now,
         result=parse_json(canonical_json(result)),  # as it is read back: keys sorted
+        left_out=None,
         error=None,
         outcome_unknown=False,
         effect=None,
@@ -108,10 +115,9 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
     """
     record, ending = context.decision.step(step.name), context.decision.ending
     undoes = ending is not None and ending.undo
-    fits = too_large(context, step, reply.result) is None
-    fits = fits and why_not_added(context, step.name, reply.then) is None
+    fits = why_not_added(context, step.name, reply.then) is None
     if record.wait_was_ended and not undoes and fits:
-        succeeded(context, step, reply.result, reply.then)
+        succeeded(context, step, reply.result, reply.then, reply.left_out)
         return
     if record.effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
@@ -171,11 +177,18 @@ def _fan_out(context: DecisionContext, step: StepPlan) -> None:
         give_up(context, step, StepEvent.CONDITION_FAILED, problem.error, why)
 
 
-def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | None:
-    """Why the record cannot hold the result, in words; None if it can."""
+def too_large(
+    context: DecisionContext, step: StepPlan, result: Json, limit: int | None = None
+) -> str | None:
+    """Why the record cannot hold the result, in words; None if it can.
+
+    `limit` is the maximum size of the result in bytes; None for that of the plan.
+    """
     size = size_in_bytes(result)
-    if size > step.result_limit:
+    if limit is None and size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
+    if limit is not None and size > limit:
+        return f"the result has {size} bytes; {limit} fit"
     others = size_in_bytes(context.decision.stored_results(without=step.name))
     task = context.decision.task
     unread = sum(size_in_bytes(one.data) for one in task.signals)

@@ -1,6 +1,8 @@
 """The end of a task that is not complete in time: by its complete-by, or by its deadline."""
 
+from roundsman.definition.plan import ArchivePlan
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import ending_by
 from roundsman.model.instants import format_duration, second
 from roundsman.model.task import StepError
@@ -12,7 +14,8 @@ DEADLINE_PASSED = "DeadlinePassed"
 def end_if_overdue(context: DecisionContext) -> None:
     """End the task as failed if its complete-by or its deadline has passed.
 
-    Not if every step is done.
+    Not if every step is done. It is archived, and not undone, if a step has taken effect and lacks
+    its result: a person can give the result.
     """
     task = context.decision.task
     if context.decision.ending or task.perform_by > context.now or context.all_done():
@@ -24,5 +27,9 @@ def end_if_overdue(context: DecisionContext) -> None:
     else:
         why = f"the task was not complete by {by} ({late} ago)"
         error = StepError(NOT_COMPLETE, "the task was not complete in time")
-    if context.decision.end(ending_by(context, context.plan.on_failure, why, None, error)):
+    strategy = context.plan.on_failure
+    if lacking := [name for name, one in context.decision.steps.items() if one.lacks_result]:
+        why += f"; the result of {few_words(lacking)} is missing"
+        strategy = ArchivePlan()
+    if context.decision.end(ending_by(context, strategy, why, None, error)):
         context.decision.record("failed", None, None, why)

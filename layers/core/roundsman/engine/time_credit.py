@@ -1,8 +1,9 @@
 """Time that a task gets back: its complete-by moves by the time in which nobody could attempt it.
 
-That is the time for which its steps were parked, and the time for which its messages waited because
-a function was behind or down. `Task.credited_until` is the end of what was given back, so that no
-time is given back twice, whatever was the cause. A task that is ending gets no more time.
+That is the time for which its steps were parked or awaited a result, and the time for which its
+messages waited because a function was behind or down. `Task.credited_until` is the end of what was
+given back, so that no time is given back twice, whatever was the cause. A task that is ending gets
+no more time.
 """
 
 from dataclasses import replace
@@ -22,10 +23,12 @@ def credit(decision: DecisionBuilder, since: int, until: int) -> None:
 
 
 def credit_holds(decision: DecisionBuilder) -> None:
-    """Give back the time for which steps have been parked until now.
+    """Give back the time for which steps have been parked, or have awaited a result, until now.
 
-    Call it before the deadline is checked, so that a hold cannot make the task fail.
+    Call it before the deadline is checked, so that neither can make the task fail.
     """
-    since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
+    records = decision.steps.values()
+    since = [r.held_since for r in records if r.held_since is not None]
+    since += [r.finished_at for r in records if r.awaits_result and r.finished_at is not None]
     if since:
         credit(decision, min(since), decision.now)

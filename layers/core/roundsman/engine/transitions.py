@@ -109,6 +109,7 @@ class Stay:
 
 
 _ANY_UNDO = (*UNDO_IDLE, S.UNDO_AT_AGENT)
+_SUCCEEDED = (S.PROCESSED, S.AWAITS_RESULT)
 _UNDO_BEGINS = (S.UNDO_READY, S.UNDO_WAITS)
 SAME: Final = "the same"
 
@@ -124,8 +125,8 @@ TRANSITIONS: Sequence[
     (StepEvent.UNCLAIMED, IDLE, (S.READY,), CountsInARow.GO_ON),
     (StepEvent.RETRY_DUE, (S.WAITS, S.PARKED), (S.READY,), CountsInARow.GO_ON),
     # An earlier attempt succeeded: the same effect under the same key.
-    (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
-    # An earlier attempt's result is too large (its effect stands), or its callback failed.
+    (StepEvent.SUCCEEDED, IDLE, _SUCCEEDED, CountsInARow.BEGIN_ANEW),
+    # An earlier attempt's callback failed.
     (StepEvent.REFUSED, IDLE, (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # A sleep, which has no agent. One until an instant that is past ends at once.
     (StepEvent.FELL_ASLEEP, (S.NOT_BEGUN, S.READY), (S.ASLEEP,), CountsInARow.BEGIN_ANEW),
@@ -149,7 +150,7 @@ TRANSITIONS: Sequence[
     (StepEvent.NOT_YET, (S.AT_AGENT,), (S.WAITS,), CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
     (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), CountsInARow.GO_ON),
-    (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.SUCCEEDED, BUSY, _SUCCEEDED, CountsInARow.BEGIN_ANEW),
     (StepEvent.FAILED, BUSY, (S.WAITS,), CountsInARow.CALLS_END),
     (StepEvent.OVERDUE, BUSY, (S.READY, S.WAITS), CountsInARow.CALLS_END),
     (StepEvent.UNREAD, (S.AT_AGENT,), (S.READY,), CountsInARow.GO_ON),
@@ -164,7 +165,12 @@ TRANSITIONS: Sequence[
     # The answer to a wait that was ended: a resubmitted task does not ask again.
     (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
-    (StepEvent.UNDO_BEGUN, (*IDLE, S.PROCESSED, S.FAILED), _UNDO_BEGINS, CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.UNDO_BEGUN,
+        (*IDLE, *_SUCCEEDED, S.FAILED),
+        _UNDO_BEGINS,
+        CountsInARow.BEGIN_ANEW,
+    ),
     (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), CountsInARow.GO_ON),
     (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), CountsInARow.GO_ON),
     (StepEvent.UNCLAIMED, (S.UNDO_READY,), SAME, CountsInARow.GO_ON),
@@ -187,7 +193,7 @@ TRANSITIONS: Sequence[
     (StepEvent.UNDONE_HERE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
     # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.
     (StepEvent.LEFT_OUT, (S.FAILED, S.UNDONE), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
-    # Commands of operators.
+    # Commands of operators. A step that has succeeded is given the result that was left out.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
     # Idle: a step that is polled gets more time for that.
@@ -202,7 +208,7 @@ TRANSITIONS: Sequence[
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
     (
         StepEvent.RESOLVED_DONE,
-        (*IDLE, *WITHOUT_AGENT, *BUSY, S.FAILED),
+        (*IDLE, *WITHOUT_AGENT, *BUSY, *_SUCCEEDED, S.FAILED),
         (S.PROCESSED,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -215,7 +221,7 @@ TRANSITIONS: Sequence[
     ),
     (
         StepEvent.BEGUN_ANEW,
-        (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (*IDLE, *WITHOUT_AGENT, *_SUCCEEDED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -239,7 +245,7 @@ TRANSITIONS: Sequence[
     # Its task begins again, or goes on under a plan without it.
     (
         StepEvent.REMOVED,
-        (*IDLE, *WITHOUT_AGENT, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (*IDLE, *WITHOUT_AGENT, *_SUCCEEDED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -250,7 +256,7 @@ the step gets one, and what becomes of what it counts."""
 STALE: Sequence[tuple[tuple[S, ...], str]] = (
     ((*IDLE, *WITHOUT_AGENT), "no attempt is under way"),
     (BUSY, "a later attempt is under way"),
-    ((S.PROCESSED,), "the step is done already"),
+    (_SUCCEEDED, "the step is done already"),
     ((S.FAILED,), "the step has failed already"),
     ((S.SKIPPED,), "the step was skipped"),
     (_ANY_UNDO, "the step is being undone"),

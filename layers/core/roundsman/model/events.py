@@ -103,6 +103,7 @@ class Replied:
     effect: Effect | None = None
     callback: bool = False
     then: tuple[StepToAdd, ...] = ()
+    left_out: str | None = None
     sender: str | None = None
     """The principal that sent the reply, as AWS authenticated it; None if it is not known."""
 

@@ -20,6 +20,12 @@ ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"
 RETRIED = "retried"
 """The `how` of an open task: a step fails with an unexpected error and is still retried."""
 
+AWAITS_RESULT = "awaits_result"
+"""The `how` of an open task: a step is done, and what comes after it waits for its result."""
+
+RESULT_LEFT_OUT = "ResultLeftOut"
+"""The error type of such a task."""
+
 NO_STEP = "none"
 """The step of a failure in which the task failed as a whole."""
 
@@ -47,7 +53,7 @@ class Failure:
     """The failed step; for an item of a fan-out, the step of the definition. NO_STEP if the task
     failed as a whole."""
     how: str
-    """ARCHIVED, UNDO_FAILED, UNDONE, RETRIED or UNREADABLE."""
+    """ARCHIVED, UNDO_FAILED, UNDONE, RETRIED, AWAITS_RESULT or UNREADABLE."""
     error_type: str
     message: str
     """The error message, normalised (see `normalised`)."""
@@ -62,11 +68,14 @@ class Failure:
 def failure_of(task: Task) -> Failure | None:
     """Return the failure of the task; None if it did not fail or a person ended it.
 
-    An open task has one while a step whose last attempt failed with an unexpected error is retried.
+    An open task has one while a step awaits its result, or while one is retried whose last attempt
+    failed with an unexpected error.
     """
     if not task.ended:
-        name = retried_step(task)
-        return _failure(task, RETRIED, name, task.step(name).error) if name else None
+        awaited = awaited_step(task)
+        name = awaited or retried_step(task)
+        how = AWAITS_RESULT if awaited else RETRIED
+        return _failure(task, how, name, error_of(task, name)) if name else None
     if task.state not in (TaskState.ARCHIVED, TaskState.UNDONE) or task.ending is None:
         return None
     if task.state is TaskState.UNDONE:
@@ -88,6 +97,20 @@ def shortened(error: StepError, task_id: str) -> StepError:
     if whole.cut(SHORT_MESSAGE) == whole:
         return whole
     return replace(whole, message=normalised(_without(task_id, whole.message))).cut(SHORT_MESSAGE)
+
+
+def awaited_step(task: Task) -> str | None:
+    """Return the first step of an open task that awaits its result; None if none does."""
+    steps = sorted(task.steps.items())
+    return next((name for name, record in steps if record.awaits_result), None)
+
+
+def error_of(task: Task, step: str) -> StepError | None:
+    """Return the error of a step: why its result was left out, if it awaits that."""
+    record = task.step(step)
+    if record.awaits_result and record.left_out is not None:
+        return StepError(RESULT_LEFT_OUT, record.left_out.why)
+    return record.error
 
 
 def retried_step(task: Task) -> str | None:
@@ -146,7 +169,7 @@ def _star(found: re.Match[str]) -> str:
 
 
 UNREADABLE = "unreadable"
-"""The `how` of a record that cannot be handled. Like RETRIED, it is not an end
+"""The `how` of a record that cannot be handled. Like RETRIED and AWAITS_RESULT, it is not an end
 of a task."""
 
 
@@ -161,7 +184,8 @@ class Group:
     step: str
     """The failed step; `none` (NO_STEP) if the tasks failed as a whole."""
     how: str
-    """How the members failed: `archived`, `undo_failed`, `undone`, `retried` or `unreadable`."""
+    """How the members failed: `archived`, `undo_failed`, `undone`, `retried`, `awaits_result` or
+    `unreadable`."""
     error_type: str
     """The error type of the members."""
     message: str

@@ -7,6 +7,7 @@ with text that cannot be compressed. It is packed, and what is not text takes li
 
 - the results, the corrections and the data of unread signals: RESULTS_LIMIT, and the corrections
   32 KB of it;
+- what is said of results that were left out: LONGEST_WHY_LEFT_OUT of each step;
 - the ids and names of unread signals: MOST_SIGNALS of them;
 - the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
@@ -27,6 +28,20 @@ RECORD_LIMIT: Final = 400 * 1024
 RESULTS_LIMIT: Final = 200 * 1024
 """The maximum size of all results of a task, with its corrections and its unread signals, in bytes
 of JSON."""
+LARGEST_RESULT: Final = 32 * 1024
+"""The maximum size of one result in a record, in bytes of JSON; a plan may say less. A larger one
+is left out, and its step is done."""
+LARGEST_KEPT_RESULT: Final = 256 * 1024
+"""The maximum size of a result that was left out and is kept in a row beside the record, in bytes
+of JSON. An agent sends no larger one."""
+LARGEST_RESULT_ROW: Final = 384 * 1024
+"""The maximum size of all results in one of these rows, in bytes of JSON."""
+MOST_RESULT_ROWS: Final = 4
+"""The maximum number of these rows of one task: a transaction has room for so many beside those of
+settled steps and of inputs. A result for which there is no room is left out without being kept."""
+LONGEST_WHY_LEFT_OUT: Final = 200
+"""The maximum length of the reason for which a result was left out, in bytes of UTF-8. The record
+of a step that is done has it in place of an error. The history has the whole reason."""
 LARGEST_SIGNAL: Final = 4 * 1024
 """The maximum size of the data of one signal, in bytes of JSON."""
 LONGEST_SIGNAL_ID: Final = 64

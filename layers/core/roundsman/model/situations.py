@@ -134,6 +134,9 @@ class End(StrEnum):
     """How a perform or an undo ended."""
 
     SUCCEEDED = "succeeded"
+    AWAITS_RESULT = "awaits its result"
+    """The perform succeeded, and its result was left out of the record. What comes after the step
+    waits until a person has given the result."""
     FAILED = "failed"
     SKIPPED = "skipped"
     """Its condition was false, it had no items, or it is an item that failed and was left out."""

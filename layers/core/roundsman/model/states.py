@@ -71,6 +71,8 @@ class SituationName(StrEnum):
     AWAITS_CALLBACK = "awaits its callback"
     """Its agent has asked somebody, whose answer ends the attempt."""
     PROCESSED = "processed"
+    AWAITS_RESULT = "awaits its result"
+    """It is done, but its result was left out of the record, and what comes after it waits."""
     SKIPPED = "skipped"
     FAILED = "failed"
     UNDO_READY = "undo ready"
@@ -111,6 +113,7 @@ _STATE_OF = {
     **dict.fromkeys((*IDLE, *WITHOUT_AGENT), ProcessState.PENDING),
     **dict.fromkeys(BUSY, ProcessState.PROCESSING),
     SituationName.PROCESSED: ProcessState.PROCESSED,
+    SituationName.AWAITS_RESULT: ProcessState.PROCESSED,
     SituationName.SKIPPED: ProcessState.SKIPPED,
     SituationName.FAILED: ProcessState.ERROR,
     **dict.fromkeys((*UNDO_IDLE, SituationName.UNDO_AT_AGENT), ProcessState.UNDOING),

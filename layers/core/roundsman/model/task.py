@@ -46,6 +46,9 @@ ADDED_SCHEMA = 8
 would complete the task without them."""
 SIGNALS_SCHEMA = 8
 """The format of a record with signals. Code that does not know of them would lose them."""
+LEFT_OUT_SCHEMA = 9
+"""The format of a record with results that were left out. Code that does not know of them would
+take such a result for null."""
 REJECTIONS_SCHEMA = 9
 """The format of a record that owes a rejected message, or whose signals have left it. Code that
 does not know of them would send a rejected message as a status."""
@@ -97,6 +100,26 @@ class Effect(StrEnum):
     STANDS = "stands"  # the effect took place
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A result that the record does not have, although its step has succeeded.
+
+    It is not null: nobody gets it as a value.
+    """
+
+    why: str
+    """Why, in words, without anything of the result itself."""
+    size: int = 0
+    """The size of the result in bytes of JSON; 0 if there is none in JSON."""
+    row: int | None = None
+    """The number of the row beside the record that has the whole result; None if none has."""
+    lacks_steps: bool = False
+    """The reply adds steps, and the task does not have them."""
+    whole: Json = field(default=None, compare=False, repr=False)
+    """The whole result, from the decision that left it out until that is stored. The record never
+    has it."""
+
+
 CALL_NOTES_LAST: Final = 30 * DAY
 """How long an agent's note of a call is kept, in ms; longer than a queue and its dead-letter queue
 together keep a request, 18 days. An agent proves with its notes that nothing has happened, so it
@@ -107,6 +130,7 @@ Operation: TypeAlias = Literal["perform", "undo"]
 PERFORM: Final = "perform"
 UNDO: Final = "undo"
 _NOT_BEGUN: Final = NotBegun()
+_TO_PERFORM: Final = frozenset({ProcessState.PENDING, ProcessState.PROCESSING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +213,9 @@ class StepRecord:
     """When the step last ended."""
     result: Json = None
     """What the agent returned, or the data of the signal that ended the step."""
+    left_out: LeftOut | None = None
+    """Why `result` is not the result; None if it is. Of a step that is not done: an attempt has
+    succeeded, but its result cannot be taken, so the step is attempted again under its key."""
     signal: str | None = None
     """The id of the signal that ended the step; None if none did."""
     error: StepError | None = None
@@ -206,6 +233,24 @@ class StepRecord:
     def process_state(self) -> ProcessState:
         """The state of the step: that of the pattern, to which the situation belongs."""
         return self.situation_name.state
+
+    @property
+    def done(self) -> bool:
+        """Whether the steps that come after it may begin: it is Processed, and its result is there
+        if somebody reads it, or it is Skipped."""
+        return self.process_state in DONE and not self.awaits_result
+
+    @property
+    def awaits_result(self) -> bool:
+        """Whether the step is done, and what comes after it waits for its result."""
+        here = self.situation
+        return isinstance(here, Ended) and here.how is End.AWAITS_RESULT
+
+    @property
+    def lacks_result(self) -> bool:
+        """Whether the step has taken effect, and nobody can go on before its result is there."""
+        pending = self.left_out is not None and self.process_state in _TO_PERFORM
+        return pending or self.awaits_result
 
     @property
     def under_way(self) -> bool:
@@ -328,6 +373,7 @@ _NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] =
     (PERFORM, AtAgent): SituationName.AT_AGENT,
     (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
     (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,
+    (PERFORM, End.AWAITS_RESULT): SituationName.AWAITS_RESULT,
     (PERFORM, End.SKIPPED): SituationName.SKIPPED,
     (PERFORM, End.FAILED): SituationName.FAILED,
     (UNDO, Ready): SituationName.UNDO_READY,
@@ -403,15 +449,15 @@ class UnreadSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class InputRows:
-    """The rows in which the store has the inputs of the steps that were added to a task."""
+class RowsBeside:
+    """Rows of one kind that the store has beside the record of a task: from number 0 on."""
 
     count: int = 0
     expires_at: int | None = None
     """When they may be removed; None if they do not expire."""
 
 
-NO_INPUT_ROWS: Final = InputRows()
+NO_ROWS: Final = RowsBeside()
 
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step had begun, and after its task
@@ -431,7 +477,7 @@ class Owed:
     """`status`, `alert` or `rejection`."""
     name: str
     """The status (`completed`), the kind of the alert (`task_archived`, `unexpected_error`,
-    LATE_ANSWER) or the name of the signal that is rejected."""
+    `result_awaited`, LATE_ANSWER) or the name of the signal that is rejected."""
     seq: int
     """The version of the record that the decision stored."""
     at: int
@@ -561,8 +607,11 @@ class Task:
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
-    input_rows: InputRows = field(default=NO_INPUT_ROWS, compare=False, repr=False)
+    input_rows: RowsBeside = field(default=NO_ROWS, compare=False, repr=False)
     """The rows that the store has for the inputs of added steps, as they were when the task was
+    loaded. Only the store reads and sets this."""
+    result_rows: RowsBeside = field(default=NO_ROWS, compare=False, repr=False)
+    """The rows that the store has for results that were left out, as they were when the task was
     loaded. Only the store reads and sets this."""
 
     @property
@@ -579,10 +628,12 @@ class Task:
 
     @property
     def failed_at(self) -> int | None:
-        """When the task joined its failure group: when it ended, or its first unexpected error."""
+        """When the task joined its failure group: when it ended, since when a step awaits its
+        result, or its first unexpected error."""
         if self.ended_at is not None:
             return self.ended_at
-        since = (record.unexpected_since for record in self.steps.values())
+        awaited = [one.finished_at for one in self.steps.values() if one.awaits_result]
+        since = awaited or [record.unexpected_since for record in self.steps.values()]
         return min((at for at in since if at is not None), default=None)
 
     def step(self, name: str) -> StepRecord:
@@ -625,7 +676,9 @@ class Task:
         found = self.answers()
         for name, count in self.fan_outs.items():
             items = item_names(name, count)
-            if all(self.step(item).process_state in DONE for item in items):
+            records = [self.step(item) for item in items]
+            # A list with a result that was left out would have null for it.
+            if all(one.done and not one.left_out for one in records):
                 found[name] = [found.get(item) for item in items]
             for item in items:
                 found.pop(item, None)
@@ -637,7 +690,7 @@ def answers_of(steps: Mapping[str, StepRecord]) -> dict[str, Json]:
     return {
         name: record.result
         for name, record in steps.items()
-        if record.process_state is ProcessState.PROCESSED
+        if record.process_state is ProcessState.PROCESSED and record.left_out is None
     }
 
 

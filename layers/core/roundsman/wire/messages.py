@@ -82,6 +82,8 @@ class AgentRequest:
     that the attempt waits for; the agent sends no reply then. None if it asks for the attempt."""
     tenant: str | None = field(default=None, compare=False)
     """The message group of the SQS message; not part of the body."""
+    left_out: tuple[str, ...] = ()
+    """The steps whose results are not in `results`, because the record does not have them."""
     read_before: bool = field(default=False, compare=False)
     """The message was received before, and that receiver may have died after it called the
     service. Not part of the body."""
@@ -146,6 +148,8 @@ class Reply:
     """The reply is from an outside system or a person that used a callback token."""
     then: tuple[StepToAdd, ...] = ()
     """The steps that a `succeeded` reply to a perform adds to the task."""
+    left_out: str | None = None
+    """In a `succeeded` reply without the result: why the result could not be sent."""
 
     def body(self) -> str:
         """Return the body of the message."""
@@ -182,6 +186,7 @@ class Reply:
             effect=self.effect,
             callback=self.callback,
             then=self.then,
+            left_out=self.left_out,
             sender=sender,
         )
 
@@ -358,6 +363,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("within", "within", OPTIONAL_NUMBER, None),
     Field("reminder", "reminder", OPTIONAL_NUMBER, None),
     Field("probeOnly", "probe_only", FLAG, default=False),
+    Field("leftOut", "left_out", TEXTS, ()),
 )
 STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
     StepToAdd,
@@ -396,5 +402,6 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),
     Field("then", "then", STEPS_TO_ADD, ()),
+    Field("leftOut", "left_out", OPTIONAL_TEXT, None),
 )
 """All fields of a reply except `error`, which REPLY_ERROR describes."""

@@ -507,7 +507,7 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
 
 ELSEWHERE = {
     # In the index `failures`, and in rows beside the record.
-    Task: {"failure", "settled", "input_rows"},
+    Task: {"failure", "settled", "input_rows", "result_rows"},
     Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
     Group: {"id"},  # in the attribute's name
 }

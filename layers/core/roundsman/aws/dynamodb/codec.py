@@ -36,6 +36,7 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
+    LEFT_OUT_SCHEMA,
     PACKED_SCHEMA,
     REJECTIONS_SCHEMA,
     SCHEMA,
@@ -43,8 +44,9 @@ from roundsman.model.task import (
     AddedStep,
     AfterUndo,
     Effect,
-    InputRows,
+    LeftOut,
     Owed,
+    RowsBeside,
     StepError,
     StepRecord,
     Task,
@@ -199,6 +201,13 @@ OWED: "RecordTable[Owed]" = FieldTable(
     Field("Detail", "detail", TEXT),
     Field("Signal", "signal", TEXT, None, since=REJECTIONS_SCHEMA),
 )
+LEFT_OUT: "RecordTable[LeftOut]" = FieldTable(
+    LeftOut,
+    Field("Why", "why", TEXT),
+    Field("Size", "size", NUMBER, 0),
+    Field("Row", "row", NUMBER, None),
+    Field("LacksSteps", "lacks_steps", FLAG, default=False),
+)
 STEP: "RecordTable[StoredStep]" = FieldTable(
     StoredStep,
     Field("ProcessState", "process_state", enumeration(ProcessState)),
@@ -244,6 +253,8 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("KeyUntil", "key_until", NUMBER, None, since=7),
     Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
     Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
+    Field("ResultLeftOut", "left_out", map_of(LEFT_OUT), None, since=LEFT_OUT_SCHEMA),
+    Field("AwaitsResult", "awaits_result", FLAG, default=False, since=LEFT_OUT_SCHEMA),
 )
 
 
@@ -443,7 +454,7 @@ def plain_task_item(task: Task) -> Item:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
     item |= outcome_attribute(task)
-    item |= inputs_attribute(task)
+    item |= rows_attributes(task)
     return item | left_out_attribute(task)
 
 
@@ -481,18 +492,25 @@ def left_out_attribute(task: Task) -> Item:
     return {"LeftOut": number(count)} if count else {}
 
 
-def inputs_attribute(task: Task) -> Item:
-    """The number of rows with inputs of added steps; empty if there are none.
+def rows_attributes(task: Task) -> Item:
+    """The number of rows with inputs of added steps, and with results; empty if there are none.
 
-    It follows from the added steps, so code that does not know it may remove it.
+    They follow from the steps, so code that does not know them may remove them.
     """
-    count = rows_of(task)
-    return {"Inputs": number(count)} if count else {}
+    counts = {"Inputs": rows_of(task), "Results": result_rows_of(task)}
+    return {name: number(count) for name, count in counts.items() if count}
 
 
 def rows_of(task: Task) -> int:
     """How many rows the inputs of the task's added steps take; 0 if they were erased."""
     return 0 if task.erased_at is not None else -(-len(task.added) // INPUTS_IN_A_ROW)
+
+
+def result_rows_of(task: Task) -> int:
+    """How many rows have results of the task that were left out of its record."""
+    kept = (one.left_out for one in task.steps.values())
+    rows = (one.row for one in kept if one is not None and one.row is not None)
+    return 1 + max(rows, default=-1)
 
 
 def outcome_attribute(task: Task) -> Item:
@@ -539,8 +557,10 @@ def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | No
         values["start_at"] = values["created_at"]
     task = TASK.make(**values)
     if "Inputs" in item:
-        rows = InputRows(reader.number("Inputs"), task.expires_at)
+        rows = RowsBeside(reader.number("Inputs"), task.expires_at)
         task = replace(task, input_rows=rows)
+    if count := result_rows_of(task):
+        task = replace(task, result_rows=RowsBeside(count, task.expires_at))
     failure = _read_failure(task, reader)
     return task if failure is None else replace(task, failure=failure)
 

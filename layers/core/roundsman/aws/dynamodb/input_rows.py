@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from roundsman.aws.dynamodb.codec import (
     INPUTS_IN_A_ROW,
     Item,
-    expiry,
     json_text,
     number,
     rows_of,
     text,
 )
 from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.rows_beside import RowWriter, row_key
 from roundsman.model.json import Json
-from roundsman.model.task import ADDED_SCHEMA, InputRows, Task
+from roundsman.model.task import ADDED_SCHEMA, RowsBeside, Task
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -39,15 +39,10 @@ StoredItem: TypeAlias = "Mapping[str, Value]"
 MARK: Final = "#added#"
 
 
-def row_key(task_id: str, row: int) -> Item:
-    """The key of a row in the tasks table. No order has such an id."""
-    return {"TaskId": text(f"{task_id}{MARK}{row}")}
-
-
 def row_keys(task: Task, names: Iterable[str]) -> list[Item]:
     """The keys of the rows that have the inputs of these added steps."""
     rows = {_row_of(task, name) for name in names if name in task.added}
-    return [row_key(task.task_id, row) for row in sorted(rows)]
+    return [row_key(task.task_id, MARK, row) for row in sorted(rows)]
 
 
 def row_writes(
@@ -58,18 +53,15 @@ def row_writes(
     `inputs` has the input of each step that this write adds, by record name. `removed`: the write
     removes the record.
     """
-    before, count = task.input_rows, 0 if removed else rows_of(task)
-    writes: list[TransactWriteItemTypeDef] = [
-        {"Delete": {"TableName": table, "Key": row_key(task.task_id, row)}}
-        for row in range(count, before.count)
-    ]
+    count = 0 if removed else rows_of(task)
     added = _by_row(task, inputs) if count else {}
-    for row in range(count):
-        if row in added:
-            writes.append(_with_steps(table, task, row, added[row]))
-        elif before.expires_at != task.expires_at:
-            writes.append(_with_expiry(table, task, row))
-    return writes
+    begun = {
+        row
+        for row, steps in added.items()
+        if any(task.added[name].place % INPUTS_IN_A_ROW == 0 for name in steps)
+    }
+    rows = RowWriter(table, MARK, ADDED_SCHEMA)
+    return rows.writes(task, task.input_rows, count, added, frozenset(begun))
 
 
 def as_stored_open(task: Task) -> Task:
@@ -77,7 +69,7 @@ def as_stored_open(task: Task) -> Task:
 
     While it owed something it had no expiry, and neither had they.
     """
-    return replace(task, input_rows=InputRows(rows_of(task)))
+    return replace(task, input_rows=RowsBeside(rows_of(task)))
 
 
 def inputs_in(task: Task, rows: Iterable[StoredItem]) -> dict[str, Json]:
@@ -107,42 +99,3 @@ def _by_row(task: Task, inputs: Mapping[str, Json]) -> dict[int, dict[str, "Valu
         step: Item = {"By": text(one.adder), "Input": json_text(inputs[name])}
         found.setdefault(_row_of(task, name), {})[name] = {"M": step}
     return found
-
-
-def _with_steps(
-    table: str, task: Task, row: int, steps: "Mapping[str, Value]"
-) -> "TransactWriteItemTypeDef":
-    """The write that adds steps to a row. The first step of a row begins it anew."""
-    key = row_key(task.task_id, row)
-    of_row: Item = {"CreatedAt": number(task.created_at), "Schema": number(ADDED_SCHEMA)}
-    if task.expires_at is not None:
-        of_row["ExpiresAt"] = expiry(task.expires_at)
-    if any(task.added[name].place % INPUTS_IN_A_ROW == 0 for name in steps):
-        return {"Put": {"TableName": table, "Item": {**key, **of_row, **steps}}}
-    changes = {**of_row, **steps}
-    sets = ", ".join(f"#n{n} = :v{n}" for n in range(len(changes)))
-    gone = "" if task.expires_at is not None else " REMOVE ExpiresAt"
-    return {
-        "Update": {
-            "TableName": table,
-            "Key": key,
-            "UpdateExpression": f"SET {sets}{gone}",
-            "ExpressionAttributeNames": {f"#n{n}": name for n, name in enumerate(changes)},
-            "ExpressionAttributeValues": {f":v{n}": one for n, one in enumerate(changes.values())},
-        }
-    }
-
-
-def _with_expiry(table: str, task: Task, row: int) -> "TransactWriteItemTypeDef":
-    """The write that gives a row the expiry of its task, or takes it back."""
-    key = row_key(task.task_id, row)
-    if task.expires_at is None:
-        return {"Update": {"TableName": table, "Key": key, "UpdateExpression": "REMOVE ExpiresAt"}}
-    return {
-        "Update": {
-            "TableName": table,
-            "Key": key,
-            "UpdateExpression": "SET ExpiresAt = :at",
-            "ExpressionAttributeValues": {":at": expiry(task.expires_at)},
-        }
-    }

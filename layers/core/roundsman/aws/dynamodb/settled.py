@@ -40,11 +40,11 @@ from roundsman.aws.dynamodb.codec import (
     Item,
     added_list,
     expiry,
-    inputs_attribute,
     left_out_attribute,
     number,
     read_task,
     refuse_newer,
+    rows_attributes,
     schema_of,
     steps_map,
     task_item,
@@ -191,7 +191,7 @@ def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledR
     item = task_item(replace(task, steps=steps, added=added))
     item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
     item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
-    return item | left_out_attribute(task) | inputs_attribute(task)
+    return item | left_out_attribute(task) | rows_attributes(task)
 
 
 def _steps_for_a_row(

@@ -31,7 +31,16 @@ from roundsman.model.situations import (
     WithoutAgent,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, AfterUndo, Effect, Operation, StepError, StepRecord
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    AfterUndo,
+    Effect,
+    LeftOut,
+    Operation,
+    StepError,
+    StepRecord,
+)
 
 _ENDS: Final[Mapping[ProcessState, tuple[Operation, End]]] = {
     ProcessState.PROCESSED: (PERFORM, End.SUCCEEDED),
@@ -88,6 +97,8 @@ class StoredStep:
     late_since: int | None = None
     """While an attempt is under way: since when it is late, if its reply may wait in its queue.
     While the step is ready: since when Starts of it have been late."""
+    awaits_result: bool = False
+    """Of a step that is Processed: what comes after it waits for its result."""
     read_past_at: int | None = None
     """While an attempt is late: when it was first known that a reply was read that was sent after
     the attempt's end; None if it is not known."""
@@ -116,6 +127,7 @@ class StoredStep:
     granted: int = 0
     finished_at: int | None = None
     result: Json = None
+    left_out: LeftOut | None = None
     signal: str | None = None
     error: StepError | None = None
     after_undo: AfterUndo | None = None
@@ -162,7 +174,8 @@ def _values(situation: Situation) -> Values:
                 "reminded_by": situation.reminded_by,
             }
         case Ended():
-            values = {"complete_by": situation.until}
+            awaits = situation.how is End.AWAITS_RESULT
+            values = {"complete_by": situation.until, "awaits_result": awaits}
     if isinstance(situation, ToBegin):
         values["complete_by"] = situation.claim_by
     return values
@@ -193,6 +206,8 @@ def _situation(found: StoredStep) -> tuple[Operation, Situation]:
     state = found.process_state
     if state in _ENDS:
         operation, how = _ENDS[state]
+        if how is End.SUCCEEDED and operation == PERFORM and found.awaits_result:
+            how = End.AWAITS_RESULT
         request_may_act = operation == PERFORM and how is not End.SKIPPED
         return operation, Ended(how=how, until=found.complete_by if request_may_act else None)
     if state is ProcessState.PROCESSING:

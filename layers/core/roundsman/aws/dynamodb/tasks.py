@@ -30,9 +30,10 @@ that moves the task to the done lane, or deletes it, is one transaction with the
 expiry; so is the write of a decision that begins such a task again, with the removal of the expiry.
 A crash leaves both or neither, and an open task never loses its order.
 
-A long task has rows of settled steps beside its record (`roundsman.aws.dynamodb.settled`), and one
-to which steps were added has rows of their inputs (`roundsman.aws.dynamodb.input_rows`). What a
-write of the record changes about them is in one transaction with it.
+A long task has rows of settled steps beside its record (`roundsman.aws.dynamodb.settled`), one to
+which steps were added has rows of their inputs (`roundsman.aws.dynamodb.input_rows`), and one of
+which results were left out has rows of those (`roundsman.aws.dynamodb.result_rows`). What a write
+of the record changes about them is in one transaction with it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -59,6 +60,12 @@ from roundsman.aws.dynamodb.codec import (
     text,
 )
 from roundsman.aws.dynamodb.input_rows import as_stored_open, inputs_in, row_keys, row_writes
+from roundsman.aws.dynamodb.result_rows import (
+    result_row_keys,
+    result_writes,
+    results_as_stored_open,
+    with_results,
+)
 from roundsman.aws.dynamodb.settled import (
     Division,
     divide,
@@ -249,6 +256,17 @@ class DynamoStore:
             raise TryAgain(f"{task.task_id}: the input of {missing[0]} is missing")
         return found
 
+    def with_results_left_out(self, task: Task) -> Task:
+        """The task, with the whole results that were left out of its record and are kept.
+
+        Nothing is read for a task without them. Raises UnreadableRecord.
+        """
+        keys = result_row_keys(task)
+        if not keys:
+            return task
+        doing = f"reading the results that were left out of the task {task.task_id}"
+        return with_results(task, self._items(keys, doing, latest=True).values())
+
     def _items(self, keys: "Sequence[Item]", doing: str, *, latest: bool) -> dict[str, Item]:
         """The items of the tasks table with these keys, by hash key; those that are found."""
         rows: dict[str, Item] = {}
@@ -289,6 +307,7 @@ class DynamoStore:
         division = divide(task)
         of_rows = self._row_writes(task, division)
         of_rows += self._input_writes(task, inputs)
+        of_rows += result_writes(self._tasks, task, removed=removed_at_once(task))
         beside = [*of_rows, *self._history_writes(task, history, ROWS_A_DECISION - len(of_rows))]
         doing = f"storing the task {task.task_id}"
         try:
@@ -493,6 +512,8 @@ class DynamoStore:
         if not _is_open(task.lane):
             rows += self._row_writes(task, Division({}, task.settled))
             rows += self._input_writes(as_stored_open(task), {})
+            removed = removed_at_once(task)
+            rows += result_writes(self._tasks, results_as_stored_open(task), removed=removed)
         if removed_at_once(task):
             return self._remove(task, of_order, rows)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
