@@ -22,6 +22,7 @@ from roundsman.model.leases import Leases
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
+from roundsman.model.wakes import Wake
 from roundsman.ports import (
     NO_INPUTS,
     Created,
@@ -30,6 +31,7 @@ from roundsman.ports import (
     Member,
     OrderRow,
     Outbox,
+    ParkedEntry,
     Saved,
     Superseded,
 )
@@ -47,6 +49,7 @@ from roundsman_testing.memory import (
     MemoryLeases,
     MemoryPlans,
     MemoryStore,
+    MemoryWakes,
 )
 
 T = TypeVar("T")
@@ -78,12 +81,12 @@ MESSAGES = (
     "reply",
 )
 READS = (
-    *("load", "load_eventually", "order", "plan", "due", "members", "history"),
-    *("read_board", "read_depth", "read_holds", "read_leases", "read_groups"),
+    *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
+    *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
 STALE_READS = ("load_eventually",)
-INDEX_READS = ("due", "members")
+INDEX_READS = ("due", "parked", "members")
 BATCH_READS = ("load", "load_eventually")
 """A load reads a batch only if the task has rows of settled steps."""
 
@@ -91,12 +94,12 @@ CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "
 TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
 TABLE_CALLS = (
     *TASK_WRITES,
-    *("load", "load_eventually", "order", "due", "members", "history"),
-    *("read_board", "read_holds", "read_leases", "read_groups"),
+    *("load", "load_eventually", "order", "due", "parked", "members", "history"),
+    *("read_board", "read_holds", "read_wakes", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
     *("add_history", "erase_order", "erase_history"),
     *("write_leases", "open_group", "change_group", "remove_group"),
-    *("write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
+    *("write_wake", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
 )
 """The calls that read or write a table each time. A plan is read and stored once and then kept."""
 
@@ -107,7 +110,7 @@ CALLS = (
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("erase_order", "erase_history"),
     *("open_group", "change_group", "remove_group"),
-    *("write_bulk", "close_bulk"),
+    *("write_wake", "write_bulk", "close_bulk"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
@@ -349,6 +352,14 @@ class FaultyStore(_Faulty[MemoryStore]):
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
         return iter(self._around("due", lambda: list(self._inner.due(lane, until))))
 
+    def parked(
+        self, target: str, priority: str, shard: int, *, after: int
+    ) -> Iterator[ParkedEntry]:
+        def read() -> list[ParkedEntry]:
+            return list(self._inner.parked(target, priority, shard, after=after))
+
+        return iter(self._around("parked", read))
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -395,6 +406,22 @@ class FaultyLeases(_Faulty[MemoryLeases]):
         return self._around("write_leases", write)
 
 
+class FaultyWakes(_Faulty[MemoryWakes]):
+    """WakeStore that injects faults into a MemoryWakes.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
+
+    def read(self) -> Mapping[str, Wake]:
+        return self._around("read_wakes", self._inner.read)
+
+    def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
+        def write() -> bool:
+            return self._inner.write(target, wake, before=before)
+
+        return self._around("write_wake", write)
+
+
 class FaultyGroups(_Faulty[MemoryGroups]):
     """GroupStore that injects faults into a MemoryGroups.
 
@@ -422,6 +449,9 @@ class FaultyHolds(_Faulty[MemoryHolds]):
 
     def hold(self, hold: Hold) -> bool:
         return self._inner.hold(hold)
+
+    def stored(self, *, latest: bool = True) -> Sequence[Hold]:
+        return self._around("read_holds", lambda: self._inner.stored(latest=latest))
 
     def release(self, agent: str, kind: str) -> bool:
         return self._inner.release(agent, kind)

@@ -14,14 +14,16 @@ from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
-from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.holds import HOLDS, DynamoHolds
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.dynamodb.wakes import WAKES, DynamoWakes
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
+from roundsman.model.wakes import Wake
 from roundsman.ports import NO_INPUTS, Clock, Saved, Superseded
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.dynamodb.schemas import Tables, create_tables
@@ -186,6 +188,21 @@ class MemoryHolds(DynamoHolds):
     def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
         self.tables = tables or tables_in_memory()
         super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
+        self.stored_now = _UntilWritten(self.tables, HOLDS, self.stored)
+        """All stored holds, read only after a write."""
+
+
+class MemoryWakes(DynamoWakes):
+    """WakeStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+        self._now = _UntilWritten(self.tables, WAKES, lambda: [*self.read().items()])
+
+    def now(self) -> dict[str, Wake]:
+        """The wakes, read only after a write."""
+        return dict(self._now())
 
 
 class MemoryAgentBoard(DynamoAgentBoard):

@@ -85,8 +85,7 @@ def test_steps_that_are_added_later_join_the_row_of_those_before(begun: World) -
     assert rows(begun) == {"added#0": "", "added#1": ""}
     assert begun.store.inputs(task, task.added.keys()) == inputs(*range(22))
     stored = begun.item(f"{TASK_ID}#added#0")
-    assert stored["leg[n1]"]["M"]["By"] == {"S": "find"}
-    assert stored["leg[n1]"]["M"].keys() == {"By", "Input"}
+    assert stored["leg[n1]"]["M"].keys() == {"Input"}
 
 
 def test_a_row_of_the_largest_inputs_is_stored_whatever_its_steps_come_after(begun: World) -> None:

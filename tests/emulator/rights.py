@@ -152,6 +152,10 @@ def _of_tables(resources: Mapping[str, str], document: Document, role: str) -> I
     group = {"KeyConditionExpression": "FailureGroup = :v", **_value("rights")}
     yield Call("dynamodb", "Query", "TasksTable/index/failures", {**failures, **group})
     yield Call("dynamodb", "Scan", "TasksTable/index/failures", {**failures, "Limit": 1})
+    parked = {"TableName": resources["TasksTable"], "IndexName": "parked"}
+    what = {"KeyConditionExpression": "ParkedFor = :v", **_value("rights")}
+    yield Call("dynamodb", "Query", "TasksTable/index/parked", {**parked, **what})
+    yield Call("dynamodb", "Scan", "TasksTable/index/parked", {**parked, "Limit": 1})
 
 
 def _value(text: str) -> Parameters:

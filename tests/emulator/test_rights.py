@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
     from mypy_boto3_sqs import SQSClient
 
-INDEXES = {"TasksTable/index/due", "TasksTable/index/failures"}
+INDEXES = {f"TasksTable/index/{name}" for name in ("due", "failures", "parked")}
 
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
 

@@ -419,6 +419,20 @@ FAULTS = (
         ("stack_fault backlog", 21),
     ),
     Fault(
+        "The index of parked tasks refuses reads",
+        refuses_others("TasksTable", "reads", "parked"),
+        ("ParkedIndexReadThrottlesAlarm", 3),
+        None,
+        None,
+    ),
+    Fault(
+        "The index of parked tasks refuses writes",
+        refuses_others("TasksTable", "writes", "parked"),
+        ("ParkedIndexWriteThrottlesAlarm", 3),
+        None,
+        None,
+    ),
+    Fault(
         "ControlTable refuses reads",
         refuses("ControlTable", "reads"),
         ("ControlReadThrottlesAlarm", 3),

@@ -232,6 +232,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TasksTable": CHANGE_A_TASK,
         "TasksTable/index/due": {"Query"},
         "TasksTable/index/failures": {"Query"},
+        "TasksTable/index/parked": {"Query"},
         "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query"},
     },
@@ -361,7 +362,7 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 ENGINE_ROWS = {
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
-    ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks"},
+    ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
     ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*"},
     ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
 }
@@ -369,7 +370,12 @@ ENGINE_ROWS = {
 
 @fails_with(
     in_statement("SchedulerRole", "OpensFailureGroupsAndNotesReads", "Condition", None),
-    of_rows("SupervisorRole", "OpensAndClosesFailureGroupsAndAsksForMarks", "groups", "holds"),
+    of_rows(
+        "SupervisorRole",
+        "OpensAndClosesFailureGroupsAndAsksForMarksAndWakesOrders",
+        "groups",
+        "holds",
+    ),
     in_statement("SubmissionRole", "StoresPlansAndKeepsRejections", "Condition", None),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )

@@ -30,6 +30,10 @@ INDEXES: Mapping[str, Mapping[str, tuple[list[tuple[str, str]], Json]]] = {
             [("FailureGroup", "HASH"), ("FailedAt", "RANGE")],
             {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["CompleteBy", "ExpiresAt"]},
         ),
+        "parked": (
+            [("ParkedFor", "HASH"), ("ParkedSince", "RANGE")],
+            {"ProjectionType": "KEYS_ONLY"},
+        ),
     },
 }
 """An index has no more attributes than its readers need, because each write of one is a write of

@@ -50,7 +50,7 @@ def needs(task: Task, now: int, plan: Plan | None = None, *, slack: int = 0) -> 
     if task.state is TaskState.SCHEDULED and task.start_at > now:
         yield Need("its start", task.start_at)
     if task.ending is None:
-        yield Need("its complete-by or deadline", task.perform_by)
+        yield from _of_end(task)
     for name, record in task.steps.items():
         if record.under_way:
             if record.overdue_at is not None:
@@ -106,3 +106,11 @@ def _is_to_go_on(task: Task, record: StepRecord) -> bool:
     if record.process_state is ProcessState.PENDING:
         return task.ending is None
     return record.process_state is ProcessState.UNDOING
+
+
+def _of_end(task: Task) -> Iterator[Need]:
+    """The need at the end of the task's time, which moves with the time while a step is parked."""
+    parked = any(record.held_since is not None for record in task.steps.values())
+    end = task.deadline if parked else task.perform_by
+    if end is not None:
+        yield Need("its complete-by or deadline", end)

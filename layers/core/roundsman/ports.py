@@ -20,6 +20,7 @@ from roundsman.model.leases import Leases
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
+from roundsman.model.wakes import Wake
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
@@ -98,6 +99,16 @@ class DueEntry:
     task_id: str
     due_at: int
     """Epoch ms; something may be overdue since then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedEntry:
+    """An entry of the index of parked tasks."""
+
+    task_id: str
+    since: int
+    """Since when the task has waited for its hold, in epoch ms."""
+    shard: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +225,15 @@ class TaskStore(Protocol):
         The index is eventually consistent: load the record before you act on an entry.
         """
 
+    def parked(
+        self, target: str, priority: str, shard: int, *, after: int
+    ) -> Iterator[ParkedEntry]:
+        """Yield the tasks of one shard whose steps wait for a hold, the longest waiting first.
+
+        `target` is what they wait for (`roundsman.engine.due.ParkedFor`); only those that have
+        waited since a later instant than `after` (epoch ms). The index is eventually consistent.
+        """
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -266,6 +286,26 @@ class AgentBoard(Protocol):
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """Store a read mark, as `roundsman.model.queue_lag.ReadNotes` documents."""
+
+
+class WakeStore(Protocol):
+    """Stores how far waking has gone after the end of holds, by target, in ControlTable."""
+
+    def read(self) -> Mapping[str, Wake]:
+        """Return the wakes by target, read consistently. Leaves out what cannot be read."""
+
+    def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
+        """Store the wake of a target, if that stored is `before`. Returns False if it is not."""
+
+
+class WakeHolds(Protocol):
+    """Reads the holds, also those that have ended."""
+
+    def stored(self, *, latest: bool = True) -> Sequence[Hold]:
+        """Return all stored holds, also those that have ended.
+
+        With `latest=False` the read is eventually consistent and costs half as much.
+        """
 
 
 class HoldStore(Protocol):

@@ -15,6 +15,8 @@ TASKS: "CreateTableInputTypeDef" = {
         {"AttributeName": "DueAt", "AttributeType": "N"},
         {"AttributeName": "FailureGroup", "AttributeType": "S"},
         {"AttributeName": "FailedAt", "AttributeType": "N"},
+        {"AttributeName": "ParkedFor", "AttributeType": "S"},
+        {"AttributeName": "ParkedSince", "AttributeType": "N"},
     ],
     "KeySchema": [{"AttributeName": "TaskId", "KeyType": "HASH"}],
     "GlobalSecondaryIndexes": [
@@ -39,6 +41,14 @@ TASKS: "CreateTableInputTypeDef" = {
                 "ProjectionType": "INCLUDE",
                 "NonKeyAttributes": ["CompleteBy", "ExpiresAt"],
             },
+        },
+        {
+            "IndexName": "parked",
+            "KeySchema": [
+                {"AttributeName": "ParkedFor", "KeyType": "HASH"},
+                {"AttributeName": "ParkedSince", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
         },
     ],
 }

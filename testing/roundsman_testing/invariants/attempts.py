@@ -95,8 +95,8 @@ class Attempts:
             same = record.operation == earlier.operation
             if claimed and same and earlier.held_since is None and not asked:
                 yield from self._of_claim(after, name, earlier.not_before or 0, now)
-            if record.held_since is not None and record.not_before != earlier.not_before:
-                yield from _of_hold(before, after, name)
+            if earlier.held_since is not None and after.version > before.version:
+                yield from _of_hold(before, after, name, now - self._apart)
             if same and record.operation == PERFORM and not asked:
                 yield from self._of_move(before, after, name)
         if before.ending is None and after.ending is not None:
@@ -398,17 +398,15 @@ def _is_about(record: StepRecord, reply: Reply) -> bool:
     return recorded.type == replied.cut().type
 
 
-def _of_hold(before: Task, after: Task, name: str) -> Iterator[Broken]:
-    """Check a step that was just parked: its task has the time back for which it is parked.
+def _of_hold(before: Task, after: Task, name: str, now: int) -> Iterator[Broken]:
+    """Check a step that was parked until now: its task has the time back for which it was.
 
     A task that is ending has no more time; one that a person begins again has all its time.
     """
-    record = after.step(name)
-    if after.ending is not None or before.start_at != after.start_at:
+    if before.ending is not None or before.start_at != after.start_at:
         return
-    since, until = record.held_since or 0, record.not_before or 0
-    owed = until - max(since, before.credited_until or 0)
+    owed = now - max(before.step(name).held_since or 0, before.credited_until or 0)
     given = after.complete_by - before.complete_by
     if given < owed:
-        what = f"{name} is parked for {owed} ms more, and its task has {given} ms more"
+        what = f"{name} was parked for {owed} ms more, and its task has {given} ms more"
         yield Broken(Invariant.GIVEN_BACK, after.task_id, what)

@@ -8,7 +8,7 @@ from roundsman.alerts.group import AlertKind
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.aws.dynamodb.settled import is_row
 from roundsman.definition.plan import Plan
-from roundsman.engine.due import is_closed
+from roundsman.engine.due import is_closed, parked_for
 from roundsman.model.failure import Group
 from roundsman.model.states import TaskState
 from roundsman.model.task import REJECTION, Task
@@ -100,6 +100,8 @@ class InvariantWatch:
         self.looks = Looks(interval)
         self.tasks: dict[str, Task] = {}
         self.due: dict[str, int] = {}
+        self.parked: set[str] = set()
+        """The tasks that wait for the end of a hold."""
         self.broken: list[Broken] = []
         self.on_reopened: Callable[[str], None] = lambda _: None
         self.groups: Callable[[], Sequence[Group]] = tuple
@@ -145,7 +147,10 @@ class InvariantWatch:
         self.tasks.clear()
         self.tasks.update(tasks)
         self.due.clear()
+        self.parked.clear()
         for task in tasks.values():
+            if parked_for(task) is not None:
+                self.parked.add(task.task_id)
             is_open = task.lane.startswith("open#")
             if is_open:
                 self.due[task.task_id] = task.due_at
@@ -163,6 +168,10 @@ class InvariantWatch:
         self.tasks[task.task_id] = task
         if before is not None and before.ended and not task.ended:
             self.on_reopened(task.task_id)
+        if parked_for(task) is not None:
+            self.parked.add(task.task_id)
+        else:
+            self.parked.discard(task.task_id)
         if task.lane.startswith("open#"):
             self.due[task.task_id] = task.due_at
         else:

@@ -27,6 +27,7 @@ from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
+from roundsman.model.wakes import ended_holds
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
@@ -34,11 +35,13 @@ from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
+    VISIT_INTERVAL,
     PassReport,
     Supervisor,
     SupervisorConfig,
     VisitTimes,
 )
+from roundsman.supervisor.wakes import WakePorts, WakeReport, Wakes
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -54,6 +57,7 @@ from roundsman_testing.faults import (
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
+    FaultyWakes,
 )
 from roundsman_testing.invariants.watch import InvariantWatch
 from roundsman_testing.ledger import EffectKey
@@ -67,6 +71,7 @@ from roundsman_testing.memory import (
     MemoryLeases,
     MemoryPlans,
     MemoryStore,
+    MemoryWakes,
     tables_in_memory,
 )
 from roundsman_testing.world import queues
@@ -211,6 +216,7 @@ class Processes:
         self.groups = MemoryGroups(tables=self.tables)
         self.watch.groups = self.groups.now
         self.leases = MemoryLeases(tables=self.tables)
+        self.wakes = MemoryWakes(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self._chance = chance
         self._clock = clock
@@ -219,7 +225,7 @@ class Processes:
         self._instances = count(1)
         self._kept = instances
         self._schedulers: dict[int, Scheduler] = {}
-        self._supervisors: dict[int, tuple[Supervisor, BulkRuns]] = {}
+        self._supervisors: dict[int, tuple[Supervisor, BulkRuns, Wakes]] = {}
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
@@ -359,7 +365,7 @@ class Processes:
         After a Crash, its next pass has a new instance.
         """
         found = self._supervisors.pop(number, None) or self._supervisor(post)
-        supervisor, bulk = found
+        supervisor, bulk, _ = found
         now = self._clock_of("supervisor")
         report = supervisor.make_pass(stop_at=now() + MINUTE)
         if self.bulk_runs.open_now():
@@ -368,7 +374,7 @@ class Processes:
         self._supervisors[number] = found
         return report
 
-    def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns]:
+    def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns, Wakes]:
         leases = FaultyLeases(self.leases, self.faults)
         instance = f"u{next(self._instances):04x}"
         clock = self._clock_of("supervisor")
@@ -397,7 +403,58 @@ class Processes:
             instance=instance,
             on_trouble=self._note_trouble,
         )
-        return supervisor, bulk
+
+        def look(task_id: str, shard: int) -> None:
+            supervisor.look_at(task_id, shard)
+
+        ports = WakePorts(
+            holds=FaultyHolds(self.holds, self.faults),
+            wakes=FaultyWakes(self.wakes, self.faults),
+            tasks=self._looked_at,
+            leases=leases,
+            outbox=outbox,
+            clock=clock,
+        )
+        return supervisor, bulk, Wakes(ports, shards=SHARDS, look=look)
+
+    def visit_holds(self, number: int, post: WorldOutbox) -> WakeReport:
+        """Let a supervisor wake what has waited for holds that have ended.
+
+        After a Crash, its next visit has a new instance.
+        """
+        found = self._supervisors.pop(number, None) or self._supervisor(post)
+        now = self._clock_of("supervisor")()
+        report = found[2].visit(VisitTimes(now + MINUTE, now + VISIT_INTERVAL, last=False))
+        self._supervisors[number] = found
+        return report
+
+    def wake_first(self, post: WorldOutbox) -> None:
+        """Wake the first orders that waited, as the operator's command does at a release."""
+        ports = WakePorts(self.holds, self.wakes, self.store, self.leases, post, self._clock)
+        now = self._clock()
+        Wakes(ports, shards=SHARDS, look=lambda *_: None).visit(
+            VisitTimes(now + MINUTE, now + VISIT_INTERVAL, last=True)
+        )
+
+    def next_visit(self, last: int) -> int | None:
+        """When a supervisor next visits what a hold has parked, in epoch ms; None if nothing is.
+
+        `last` is the instant of the last visit.
+        """
+        if not self.watch.parked:
+            return None
+        now, holds, wakes = self._clock(), self.holds.stored_now(), self.wakes.now()
+        instants = [hold.until for hold in holds if hold.until > now]
+        for ended in ended_holds(holds, now):
+            wake = wakes.get(ended.target)
+            if wake is None or wake.of != ended.of:
+                instants.append(now)
+            elif not wake.done:
+                instants.append(wake.next_at)
+        if not instants:
+            return None
+        at = max(min(instants), last + VISIT_INTERVAL)
+        return -(-at // VISIT_INTERVAL) * VISIT_INTERVAL
 
     def forget_supervisors(self) -> None:
         """Replace the instances of the supervisor, as a deployment does."""

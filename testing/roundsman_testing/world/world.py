@@ -198,6 +198,7 @@ class World:
         self._supervisors = supervisors
         self._tables_down_until = 0
         self._ticked_at = self.now
+        self._visited_at = self.now
         if strange := sorted((circuits or {}).keys() - known.keys()):
             raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
         self._depth = 0
@@ -367,6 +368,7 @@ class World:
         if kind == BREAKER:
             self.processes.guards.close(agent)
         self.trace.note(self.now, "{} is released", agent)
+        self.processes.wake_first(self.post)
 
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
@@ -417,6 +419,7 @@ class World:
         over = share == ALL_ORDERS
         holds.change(held, replace(held, until=self.now) if over else replace(held, released=share))
         self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
+        self.processes.wake_first(self.post)
 
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.
@@ -590,6 +593,7 @@ class World:
     ) -> "World":
         """Run until nothing is left to happen, for the time `for_`, or until `until()` is true.
 
+        Of the two it ends at whichever comes first; `until` that is true already moves no clock.
         Nothing is left when all queues are empty, no task has a due entry, and no failure group has
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
@@ -629,14 +633,13 @@ class World:
                 if until is not None and end is None:
                     raise AssertionError(f"the condition in `until` never holds\n\n{self.trace}")
                 self._check_rest()
+                self.now = max(self.now, end or self.now)
                 break
             if self.events % self.check_every == 0:
                 self._check()
             if self.events > most:
                 open_tasks = [task.task_id for task in self.processes.watch.open_tasks()]
                 self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
-        if end is not None:
-            self.now = max(self.now, end)
         if end is not None or self.check_every > 1:
             self._check()
 
@@ -646,8 +649,11 @@ class World:
         tick = self.processes.next_tick(self._ticked_at, bounded=end is not None)
         if tick is not None:
             tick = max(tick, self.functions.down_until(SUPERVISOR))
+        visit = self.processes.next_visit(self._visited_at)
+        if visit is not None:
+            visit = max(visit, self.functions.down_until(SUPERVISOR))
         ends = self.functions.next_end()
-        at = min((at for at in (ends, comes, tick) if at is not None), default=None)
+        at = min((at for at in (ends, comes, tick, visit) if at is not None), default=None)
         if at is None or (end is not None and at > end):
             return False
         self.now = max(self.now + (0 if self.functions.timed else LATENCY), at)
@@ -656,6 +662,9 @@ class World:
             self._end(self.functions.end())
         elif mail is not None and comes == at:
             self._deliver(self._overtaking(mail))
+        elif visit == at:
+            self._visited_at = self.now
+            self._ended(self._visit_holds, "a supervisor")
         else:
             self._ticked_at = self.now
             self._tick()
@@ -702,6 +711,14 @@ class World:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
         self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
         self._ended(lambda: self._pass(number), f"supervisor {number + 1}")
+
+    def _visit_holds(self) -> None:
+        number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
+        report = self.processes.visit_holds(number, self.post)
+        for target, orders in report.woken:
+            self.trace.note(self.now, "supervisor {} wakes {} of {}", number + 1, orders, target)
+        for agent in report.tried:
+            self.trace.note(self.now, "supervisor {} tries {}", number + 1, agent)
 
     def _pass(self, number: int) -> None:
         report = self.processes.make_pass(number, self.post)

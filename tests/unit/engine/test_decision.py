@@ -381,7 +381,8 @@ def test_it_gets_started_once_though_the_step_goes_to_another_agent() -> None:
     world.succeeds("a")
     record = world.record("a")
     assert (record.tried, record.started_at, record.under_way) == (("first",), None, False)
-    world.release("second").wait(90).start()
+    world.release("second").wait(90).inspect()
+    world.start()
     assert world.record("a").under_way
     assert started_statuses(world) == 1
 

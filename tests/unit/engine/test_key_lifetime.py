@@ -54,9 +54,10 @@ def tried_once(made: Step, **options: object) -> World:
 
 def archived_after(made: Step, wait: int = 2 * 3_600) -> World:
     """A world whose task is archived, because no request under the key fits after a hold."""
-    world = tried_once(made, on_failure=Archive()).hold("worker", wait + 60)
+    world = tried_once(made, on_failure=Archive()).hold("worker", wait)
     world.wait(1).start()
-    world.release("worker").wait(wait).start()
+    world.release("worker").wait(wait + 60).inspect()
+    world.start()
     assert world.task_state() is TaskState.ARCHIVED
     return world
 

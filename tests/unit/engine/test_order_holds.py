@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Retry, Undo
-from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
+from roundsman.engine.agent_holds import RESUME_SPREAD
 from roundsman.model.events import AgentView, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.holds import (
     ALL_ORDERS,
@@ -19,7 +19,7 @@ from roundsman.model.holds import (
     is_in_share,
 )
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.situations import AtAgent, Parked
+from roundsman.model.situations import EVERY_ORDER, AtAgent, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, UNDO
 from tests.support.coping_stories import FENCED
@@ -43,9 +43,10 @@ def test_a_new_order_is_parked_and_looked_at_again_and_nothing_is_sent() -> None
     world = held(World(plan(a, b)), ALL)
     decision = world.start()
     assert requests_in(decision) == []
-    at = T0 + RECHECK_INTERVAL + HALF_THE_RAMP
-    assert decision.actions == (InspectAt(at),)
-    assert isinstance(world.record("a").situation, Parked)
+    parked = world.record("a").situation
+    assert isinstance(parked, Parked)
+    assert parked.held_for == EVERY_ORDER
+    assert decision.actions == (InspectAt(parked.not_before),)
     assert "everything is on hold by ann until" in decision.reason
     assert [row.kind for row in decision.history] == ["held"]
 
@@ -74,8 +75,7 @@ def test_a_step_that_is_parked_has_its_time_back() -> None:
     world = held(World(plan(a, complete_within=timedelta(minutes=10))), ALL)
     world.start()
     for _ in range(11):
-        world.wait_until(world.record("a").not_before)
-        held(world, ALL).inspect()
+        held(world.wait(280), ALL).inspect()
         world.start()
     assert world.task.ending is None
     assert world.now > T0 + 50 * MINUTE

@@ -6,10 +6,12 @@ import pytest
 
 from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.engine.due import ParkedFor, parked_for
 from roundsman.engine.requests import agent_of
 from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
+from roundsman.model.situations import SEVERAL
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CALL_NOTES_LAST, AfterUndo, Effect, StepError, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
@@ -68,8 +70,9 @@ def test_the_request_has_the_backlog_of_the_agent_it_goes_to() -> None:
 def test_a_step_whose_agents_are_all_held_waits_for_the_one_that_is_free_first() -> None:
     world = routed(first=HELD, second=AgentView(agent_hold=HoldView(T0 + 60 * SECOND)))
     assert requests_in(world.decisions[-1][2]) == []
-    assert world.record("a").not_before == T0 + 65 * SECOND
-    world.wait(65).start()
+    assert parked_for(world.task) == ParkedFor(SEVERAL, T0)
+    world.wait(65).inspect()
+    world.start()
     assert at(world) == "second"
 
 
@@ -472,8 +475,9 @@ def test_a_settling_undo_waits_for_an_agent_that_is_held_and_the_tasks_clock_wit
     world.hold("first", 120).fails("a")
     assert world.record("a").held_since == T0
     assert world.task_state() is TaskState.RETRY
-    assert world.task.complete_by > complete_by
-    world.wait(130).start()
+    world.wait(130).inspect()
+    world.start()
+    assert world.task.complete_by == complete_by + 130 * SECOND
     world.succeeds("a")
     assert at(world) == "second"
 

@@ -6,25 +6,34 @@ requests that were sent before, with a `held` reply. A hold on orders, on those 
 on all, is the same for a step as a hold on each of its agents, except that the agents do not know
 of it: what was sent is done, and undos go on unless the hold says otherwise.
 
-In all cases the step is parked: it waits without a lock, and the hold is checked again at least
-every RECHECK_INTERVAL. No attempt is counted, and the task's complete-by moves by the time in which
-any of its steps was parked.
+In all cases the step is parked: it waits without a lock. The end of the hold wakes it
+(`roundsman.supervisor.wakes`). In case that is lost, it checks the hold itself, after an hour and
+later each day (`_next_check`). No attempt is counted, and the task's complete-by moves by the time
+in which any of its steps was parked.
 """
+
+from collections.abc import Sequence
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.request_deadlines import fits_key
 from roundsman.engine.routing import agent_now, candidates, untried
-from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
-from roundsman.model.instants import MINUTE, SECOND, second
-from roundsman.model.situations import Parked
+from roundsman.model.instants import DAY, MINUTE, SECOND, second
+from roundsman.model.situations import EVERY_ORDER, SEVERAL, Parked
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
 
 RECHECK_INTERVAL = 5 * MINUTE
-"""The maximum time in ms until the agent of a parked step is checked again, without RESUME_SPREAD.
-It bounds how late the end of a hold is noticed."""
+"""The maximum time in ms until a step is checked again that is parked although no hold is known,
+without RESUME_SPREAD. Nobody would wake it."""
+
+CHECKED_EVERY = 60 * MINUTE
+"""The time in ms between two checks of a known hold by a step that has been parked for less than a
+day; later a day."""
+
+CHECK_SPREAD = 10
+"""A check comes later by up to this part of the time until then, so that not all come at once."""
 
 RESUME_SPREAD = 10 * SECOND
 """The period in ms over which parked steps resume, so that they do not all resume at once."""
@@ -48,11 +57,49 @@ HELD = "Held"
 def park(context: DecisionContext, step: StepPlan) -> None:
     """Park the step because every agent that may take it is on hold, or its order is."""
     operation = context.decision.step(step.name).operation
-    views = [view for agent in candidates(context, step) if (view := context.view(agent))]
+    agents = candidates(context, step)
+    views = [view for agent in agents if (view := context.view(agent))]
     holds = [hold for view in views if (hold := view.hold_on(operation))]
     until = min(hold.until for hold in holds)  # without one, `route` would have found an agent
     why = next((hold.why for hold in holds if hold.why), "its agent accepts no work")
-    _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
+    held_for = _held_for(context, step, agents)
+    _park(context, step, _next_check(context, step, until), why, held_for=held_for)
+
+
+def is_to_be_parked_anew(context: DecisionContext, step: StepPlan, wait: Parked) -> bool:
+    """Whether a parked step stays parked, but has to store when or for what.
+
+    That is so if its check is due, or if another hold keeps it now, and every agent that may take
+    it is on hold.
+    """
+    operation = context.decision.step(step.name).operation
+    agents = candidates(context, step)
+    if not all(context.is_held(agent, operation) for agent in agents):
+        return False
+    return wait.not_before <= context.now or wait.held_for != _held_for(context, step, agents)
+
+
+def _next_check(context: DecisionContext, step: StepPlan, until: int) -> int:
+    """When a step that is parked by a known hold checks it again, if nobody has woken it.
+
+    `until` is when the hold ends, as far as it is known now (epoch ms). A hold that lasts long is
+    not checked before its end, but each day.
+    """
+    since = context.decision.step(step.name).held_since
+    age = 0 if since is None else context.now - since
+    regular = CHECKED_EVERY if age < DAY else DAY
+    after = max(regular, min(until + RECHECK_INTERVAL - context.now, DAY))
+    return context.now + after + int(context.jitter * after / CHECK_SPREAD)
+
+
+def _held_for(context: DecisionContext, step: StepPlan, agents: Sequence[str]) -> str:
+    """Whose hold the step waits for, of those that may take it: one, EVERY_ORDER or SEVERAL."""
+    operation = context.decision.step(step.name).operation
+    views = [view for agent in agents if (view := context.view(agent))]
+    on_orders = [view.hold_on_order(operation) for view in views]
+    if any(hold is not None and hold.until > context.now for hold in on_orders):
+        return EVERY_ORDER
+    return agents[0] if len(agents) == 1 else SEVERAL
 
 
 def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
@@ -93,15 +140,18 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
     hold = context.agent(step).hold_on(record.operation)
-    available_at = max(context.now + wait, hold.until if hold else 0)
-    until = min(available_at, context.now + RECHECK_INTERVAL)
+    at = context.now + max(1, min(wait, RECHECK_INTERVAL)) + int(context.jitter * RESUME_SPREAD)
+    if hold is not None and hold.until > context.now:
+        at = _next_check(context, step, max(hold.until, context.now + wait))
+    elsewhere = untried(step, record) if effect is Effect.NONE else ()
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type
-    _park_until(
+    _park(
         context,
         step,
-        until,
+        at,
         why,
+        held_for=_held_for(context, step, (agent_now(step, record), *elsewhere)),
         outcome_unknown=unknown,
         effect=effect,
         uncounted_calls=uncounted_calls,
@@ -130,12 +180,13 @@ def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     return not all(context.is_held(a, record.operation) for a in candidates(context, step))
 
 
-def _park_until(
+def _park(
     context: DecisionContext,
     step: StepPlan,
-    until: int,
+    at: int,
     why: str,
     *,
+    held_for: str,
     outcome_unknown: bool | None = None,
     effect: Effect | None = None,
     uncounted_calls: int | None = None,
@@ -144,14 +195,12 @@ def _park_until(
     record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = record.operation == UNDO
-    acts_until = decision.acts_until(step.name)  # before `credit` moves the complete-by
-    at = max(until, context.now + 1) + int(context.jitter * RESUME_SPREAD)
+    acts_until = decision.acts_until(step.name)
     since = context.now if record.held_since is None else record.held_since
-    credit(decision, since, at)
     decision.move(
         step.name,
         StepEvent.HELD,
-        Parked(not_before=at, claim_by=decision.start_by(at), since=since),
+        Parked(not_before=at, claim_by=decision.start_by(at), since=since, held_for=held_for),
         acts_until=acts_until,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,

@@ -10,7 +10,13 @@ from typing import TypeVar
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
 from roundsman.engine.added_steps import WRONG_THEN
-from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
+from roundsman.engine.agent_holds import (
+    another_agent_available,
+    can_resume,
+    is_to_be_parked_anew,
+    park,
+    stays_at,
+)
 from roundsman.engine.compensation import begin_undo, undo_is_in_time
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
@@ -500,7 +506,9 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
     what = _what(step, record.operation)
     wait = record.situation
     if isinstance(wait, WaitsUntil | Parked):
-        if wait.not_before <= context.now:
+        if isinstance(wait, Parked) and is_to_be_parked_anew(context, step, wait):
+            park(context, step)
+        elif wait.not_before <= context.now:
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its next attempt is due")
         elif can_resume(context, step):

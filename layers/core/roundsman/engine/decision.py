@@ -167,6 +167,7 @@ class DecisionBuilder:
         """The version of the record that the decision stores."""
         self._steps = dict(task.steps)
         self.ending = task.ending
+        self._credited: Task | None = None
         self.inputs: dict[str, Json] = {}
         """The inputs of the steps that the decision adds."""
         self._actions: list[Action] = []
@@ -211,6 +212,13 @@ class DecisionBuilder:
             for name, record in self.steps.items()
             if name != without and record.result is not None
         }
+
+    def credit_alone(self) -> None:
+        """Note that the task differs from `before` only by the time for which steps were parked.
+
+        That alone is not stored: any later decision can give back the same time.
+        """
+        self._credited = self.task
 
     def move(
         self, name: str, event: StepEvent, to: Situation, **changes: Unpack[StepChanges]
@@ -502,7 +510,7 @@ class DecisionBuilder:
     def build(self, plan: Plan | None, event: TaskEvent) -> Decision:
         """Finish the decision. Raises NoTransition if the table does not allow the new state."""
         changed = (
-            self.task is not self.before
+            (self.task is not self.before and self.task is not self._credited)
             or self.steps != self.before.steps
             or self.ending != self.before.ending
         )

@@ -6,12 +6,12 @@ only when it is submitted and when it ends. A stale entry costs one read and nev
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from zlib import crc32
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.situations import Parked, ToBegin, UnderWay, WaitsUntil, WithoutAgent
+from roundsman.model.situations import SEVERAL, Parked, ToBegin, UnderWay, WaitsUntil, WithoutAgent
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
@@ -58,13 +58,47 @@ def due(task: Task, now: int) -> int:
     ending = task.ending is not None
     instants = [at for one in task.steps.values() for at in _of_step(one, now, ending=ending)]
     if not ending:
-        instants.append(task.perform_by)
+        # While a step is parked, the complete-by moves with the time, and only a deadline is fixed.
+        end = task.deadline if stands_still(task) else task.perform_by
+        instants += [] if end is None else [end]
         if not task.steps:
             late_for = now - task.start_at
             instants.append(task.start_at if late_for < 0 else now + start_interval(late_for))
     if task.owed:
         instants.append(now + START_WITHIN)
     return min(instants, default=now + START_WITHIN)
+
+
+def stands_still(task: Task) -> bool:
+    """Whether the time of the task does not run, because one of its steps is parked."""
+    return any(record.held_since is not None for record in task.steps.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFor:
+    """What a task waits for whose steps are parked by holds."""
+
+    target: str
+    """An agent, EVERY_ORDER or SEVERAL."""
+    since: int
+    """Since when its first step has been parked (epoch ms)."""
+
+
+def parked_for(task: Task) -> ParkedFor | None:
+    """What the task waits for, to be woken by its end; None if no hold wakes it."""
+    if task.ended:
+        return None
+    ending = task.ending is not None
+    parked = [
+        record.situation
+        for record in task.steps.values()
+        if isinstance(record.situation, Parked) and record.may_begin(ending=ending)
+    ]
+    targets = {one.held_for for one in parked if one.held_for is not None}
+    if not targets:
+        return None
+    target = targets.pop() if len(targets) == 1 else SEVERAL
+    return ParkedFor(target, min(one.since for one in parked))
 
 
 def _of_step(record: StepRecord, now: int, *, ending: bool) -> Iterator[int]:

@@ -12,7 +12,7 @@ between, a redelivery of its message sends the reminder again: at least once, wi
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
-from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
+from roundsman.engine.agent_holds import CHECKED_EVERY, RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.routing import agent_now
 from roundsman.engine.transitions import StepEvent
@@ -49,7 +49,8 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
         view = context.view(agent_now(step, context.decision.step(step.name)))
         hold = None if view is None else view.agent_hold
         if hold is not None and hold.until > context.now:
-            _postpone(context, step, wait, min(hold.until, context.now + RECHECK_INTERVAL))
+            every = max(RECHECK_INTERVAL, min(wait.remind_every, CHECKED_EVERY))
+            _postpone(context, step, wait, min(hold.until, context.now + every))
         else:
             _send(context, step, wait, claimant)
 

@@ -32,3 +32,4 @@ def credit_holds(decision: DecisionBuilder) -> None:
     since += [r.finished_at for r in records if r.awaits_result and r.finished_at is not None]
     if since:
         credit(decision, min(since), decision.now)
+        decision.credit_alone()

@@ -19,7 +19,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import HIDDEN_FOR, REPLY_ORDER_UNCERTAINTY, QueueView
-from roundsman.model.situations import UnderWay
+from roundsman.model.situations import Parked, UnderWay
 from roundsman.model.task import StepRecord, Task
 
 FIRST_CHECK_AFTER = 2 * SECOND
@@ -71,6 +71,8 @@ def _start_is_late(task: Task, record: StepRecord, now: int) -> bool:
     ending = task.ending is not None
     if record.remind_at is not None:
         return not ending and record.late_since is None and record.remind_at <= now
+    if isinstance(record.situation, Parked) and record.situation.not_before > now:
+        return False  # its claim_by is no later than a complete-by that moves while it is parked
     by = record.claim_by
     return by is not None and by <= now and record.may_begin(ending=ending)
 

@@ -350,11 +350,15 @@ class AgentView:
 
         It is that on the order and that on the agent together; None if no hold is known.
         """
-        of_order = self.undos_hold if operation == UNDO else self.performs_hold
+        of_order = self.hold_on_order(operation)
         if of_order is None or self.agent_hold is None:
             return of_order or self.agent_hold
         until = max(of_order.until, self.agent_hold.until)
         return HoldView(until, f"{of_order.why}; {self.agent_hold.why}")
+
+    def hold_on_order(self, operation: Operation) -> HoldView | None:
+        """The hold on orders because of which no such operation of the order begins."""
+        return self.undos_hold if operation == UNDO else self.performs_hold
 
 
 Agents: TypeAlias = Mapping[str, AgentView]

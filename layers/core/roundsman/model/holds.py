@@ -64,6 +64,10 @@ class Hold:
 
 OPERATOR, BREAKER = "operator", "breaker"
 
+ENDED = 0
+"""The `until` of a hold that was released: in the past, for the clock of every function. That of a
+hold that has run out is later."""
+
 
 UNREADABLE_HOLD_LASTS = 5 * MINUTE
 """The `until` of an unreadable hold is this many ms after each read. So the hold stays in force

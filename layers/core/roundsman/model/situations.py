@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+EVERY_ORDER = "*"
+"""What a step waits for that is parked by a hold on orders: on those of a workflow, or on all."""
+
+SEVERAL = "+"
+"""What waits for more than one: for the first of several agents, or with several steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
@@ -47,6 +53,10 @@ class Parked:
     """When the step should have been claimed."""
     since: int
     """Since when the step has been parked."""
+    held_for: str | None = None
+    """Whose hold the step waits for: an agent, EVERY_ORDER for the holds on orders, or SEVERAL.
+    None in records of code that did not store it: such a step is not woken, and checks the hold
+    itself within minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,18 +16,20 @@ from roundsman.model.bulk_run import PlannedOrder, Run, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
+from roundsman.supervisor.wakes import WakePorts
 from roundsman_testing.faults import (
     Fault,
     Faults,
     FaultyBoard,
     FaultyBulkRuns,
     FaultyGroups,
+    FaultyHolds,
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
 )
-from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds
+from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryWakes
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -75,6 +77,15 @@ def tick(
         outbox=parts.outbox,
         clock=shells.clock,
     )
+    ports = WakePorts(
+        holds=FaultyHolds(MemoryHolds(shells.clock), faults),
+        wakes=MemoryWakes(),
+        tasks=parts.store,
+        leases=parts.leases,
+        outbox=parts.outbox,
+        clock=shells.clock,
+    )
+    monkeypatch.setattr(supervisor, "_wake_ports", lambda *_: ports)
     monkeypatch.setattr(supervisor, "supervisor_parts", lambda _: parts)
     monkeypatch.setattr(supervisor, "has_open_runs", lambda *_: True)
     monkeypatch.setattr(
@@ -102,6 +113,16 @@ def test_a_tick_whose_calls_were_refused_fails_after_it_has_logged_what_it_did(
     assert messages.count("AWS refused a call") == 1
     assert "a record could not be handled" not in messages
     assert messages[-1] == "pass done"
+
+
+def test_a_tick_that_may_not_read_the_holds_makes_its_pass_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CallRefused, match="read_holds: AccessDenied"):
+        tick(Faults().on("read_holds", Fault.REFUSED), monkeypatch)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    messages = [line.get("message") for line in lines]
+    assert {"pass done", "orders were not woken now"} <= set(messages)
 
 
 def test_a_tick_that_may_not_read_the_list_of_bulk_runs_makes_its_pass_and_fails(

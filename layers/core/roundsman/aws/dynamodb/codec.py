@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, item_bytes, packed, unpacked
 from roundsman.aws.dynamodb.stored_step import StoredStep, step_record, stored_step
+from roundsman.engine.due import parked_for
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Correction, changes_json
 from roundsman.model.events import HistoryRow
@@ -224,6 +225,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("ActsUntil", "acts_until", NUMBER, None),
     Field("OutcomeUnknown", "outcome_unknown", FLAG, default=False),
     Field("HeldSince", "held_since", NUMBER, None),
+    Field("HeldFor", "held_for", TEXT, None),
     Field("HeartbeatBy", "heartbeat_by", NUMBER, None),
     Field("HeardAt", "heard_at", NUMBER, None),
     Field("Waiting", "waiting", FLAG, default=False),
@@ -453,6 +455,7 @@ def plain_task_item(task: Task) -> Item:
     if schema > 1:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
+    item |= parked_attributes(task)
     item |= outcome_attribute(task)
     item |= rows_attributes(task)
     return item | left_out_attribute(task)
@@ -480,6 +483,20 @@ def failure_attributes(task: Task) -> Item:
     return {
         "FailureGroup": text(failure_key(task.failure, task.shard)),
         "FailedAt": number(task.failed_at or 0),
+    }
+
+
+def parked_attributes(task: Task) -> Item:
+    """The attributes of a task in the `parked` index; empty if none of its steps is parked.
+
+    They follow from the steps, so code that does not know them may remove them.
+    """
+    found = parked_for(task)
+    if found is None:
+        return {}
+    return {
+        "ParkedFor": text(parked_key(found.target, task.priority, task.shard)),
+        "ParkedSince": number(found.since),
     }
 
 
@@ -525,6 +542,11 @@ def outcome_attribute(task: Task) -> Item:
 def failure_key(group: str, shard: int) -> str:
     """The hash key of one shard of a failure group in the `failures` index: `f-1a2b3c4d#7`."""
     return f"{group}#{shard}"
+
+
+def parked_key(target: str, priority: str, shard: int) -> str:
+    """The hash key of one shard of what is parked for a target: `payment#urgent#7`."""
+    return f"{target}#{priority}#{shard}"
 
 
 def due_attributes(task: Task) -> Item:

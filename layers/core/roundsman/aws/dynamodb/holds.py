@@ -7,7 +7,8 @@ before holds on orders takes `workflow:*` for the name of an agent. There is no 
 name, so that code holds no order.
 
 One read, of one unit, returns all holds, and the scheduler need not know which agents exist. A hold
-that has ended is not removed: readers ignore it, and the next hold of its kind replaces it.
+that has ended is not removed: it tells the supervisors that they have to wake what it has parked
+(`roundsman.supervisor.wakes`). Others ignore it, and the next hold of its kind replaces it.
 
 A hold that cannot be read holds its own target, and no other, until it is replaced or released.
 Such an attribute holds nothing if its name does not consist of a target and one of the two kinds.
@@ -21,7 +22,7 @@ from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
 from roundsman.model.field_table import Field, FieldTable
-from roundsman.model.holds import BREAKER, OPERATOR, Hold, in_force, unreadable_hold
+from roundsman.model.holds import BREAKER, ENDED, OPERATOR, Hold, in_force, unreadable_hold
 from roundsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ NONE_LASTS_LONGER = f"NOT ({CAN_BE_READ}) OR #hold.#until <= :until"
 FIELDS = {"#since": "Since", "#until": "Until", "#reason": "Reason", "#by": "By"}
 IS_THERE = "attribute_exists(#hold)"
 IS_AS_READ_OR_CHANGED = "#hold = :before OR #hold = :after"
+RELEASED = "it was released"
 OF_WORKFLOW = "workflow:"
 """What the name of a hold on orders begins with. The name of an agent has no colon."""
 
@@ -122,17 +124,19 @@ class DynamoHolds:
         """End the agent's hold of that kind now. Returns True if one was in force.
 
         False may also mean that this call ended it and the answer was lost. No hold of that kind
-        is left in either case.
+        is in force in either case.
         """
         name = f"{agent}/{kind}"
+        ended = Hold(agent, kind, self._clock(), ENDED, RELEASED, "")
         try:
             with aws_errors(f"releasing the agent {agent}"):
                 found = self._client.update_item(
                     TableName=self._table,
                     Key={ID: text(HOLDS)},
-                    UpdateExpression="REMOVE #hold",
+                    UpdateExpression="SET #hold = :ended",
                     ConditionExpression=IS_THERE,
                     ExpressionAttributeNames={"#hold": name},
+                    ExpressionAttributeValues={":ended": _value(ended)},
                     ReturnValues="UPDATED_OLD",
                 )
         except ConditionFailed:

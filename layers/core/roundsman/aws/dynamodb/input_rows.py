@@ -3,7 +3,7 @@
 The record of a task says which steps were added, and where they stand. What each was added with is
 read only to make its requests, so it is in a row beside the record, with the hash key
 `<TaskId>#added#<Number>`. The first INPUTS_IN_A_ROW added steps are in row 0, the next ones in
-row 1. Each step is an attribute of the row with the name of its record: a map with `By` and
+row 1. Each step is an attribute of the row with the name of its record: a map with its
 `Input`. What a step comes after is not there: the names may be longer than the input, and a row
 never has more than 400 KB.
 
@@ -23,7 +23,6 @@ from roundsman.aws.dynamodb.codec import (
     json_text,
     number,
     rows_of,
-    text,
 )
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.rows_beside import RowWriter, row_key
@@ -95,7 +94,6 @@ def _by_row(task: Task, inputs: Mapping[str, Json]) -> dict[int, dict[str, "Valu
     """The attributes of the steps that are added, by the numbers of their rows."""
     found: dict[int, dict[str, Value]] = {}
     for name in inputs:
-        one = task.added[name]
-        step: Item = {"By": text(one.adder), "Input": json_text(inputs[name])}
+        step: Item = {"Input": json_text(inputs[name])}
         found.setdefault(_row_of(task, name), {})[name] = {"M": step}
     return found

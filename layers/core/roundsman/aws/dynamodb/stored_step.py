@@ -75,6 +75,8 @@ class StoredStep:
     agent is looked at again."""
     held_since: int | None = None
     """Since when the step is parked, or was before it became ready: until it is claimed."""
+    held_for: str | None = None
+    """While the step is parked: whose hold it waits for (`roundsman.model.situations.Parked`)."""
     asleep_since: int | None = None
     """While the step is asleep: when its sleep began."""
     awaits_since: int | None = None
@@ -158,7 +160,11 @@ def _values(situation: Situation) -> Values:
         case WaitsUntil():
             values = {"not_before": situation.not_before}
         case Parked():
-            values = {"not_before": situation.not_before, "held_since": situation.since}
+            values = {
+                "not_before": situation.not_before,
+                "held_since": situation.since,
+                "held_for": situation.held_for,
+            }
         case Asleep():
             values = {"asleep_since": situation.since, "complete_by": situation.until}
         case AwaitsSignal():
@@ -241,7 +247,12 @@ def _idle(found: StoredStep) -> ToBegin | None:
         return Ready(claim_by=by, late_since=found.late_since, parked_since=found.held_since)
     if found.held_since is None:
         return WaitsUntil(not_before=found.not_before, claim_by=by)
-    return Parked(not_before=found.not_before, claim_by=by, since=found.held_since)
+    return Parked(
+        not_before=found.not_before,
+        claim_by=by,
+        since=found.held_since,
+        held_for=found.held_for,
+    )
 
 
 def _under_way(found: StoredStep) -> Attempt:

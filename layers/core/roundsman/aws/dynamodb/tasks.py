@@ -52,6 +52,7 @@ from roundsman.aws.dynamodb.codec import (
     number,
     order_item,
     owed_list,
+    parked_key,
     read_history,
     read_member,
     read_order,
@@ -96,6 +97,7 @@ from roundsman.ports import (
     Exists,
     Member,
     OrderRow,
+    ParkedEntry,
     Saved,
     Superseded,
 )
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
 
 DUE_INDEX = "due"
 FAILURES_INDEX = "failures"
+PARKED_INDEX = "parked"
 PAGE = 250
 """Index entries per page: few, because a pass that runs out of time has paid for all of them."""
 
@@ -666,6 +669,26 @@ class DynamoStore:
         }
         for item in self._pages(query, f"reading what is due in {lane}"):
             yield DueEntry(item["TaskId"]["S"], int(float(item["DueAt"]["N"])))
+
+    def parked(
+        self, target: str, priority: str, shard: int, *, after: int
+    ) -> Iterator[ParkedEntry]:
+        """The tasks of one shard that wait for the hold of `target`, the longest waiting first.
+
+        Only those that have waited since a later instant than `after` (epoch ms). Each page is read
+        when the iterator reaches it, and may raise TryAgain.
+        """
+        key = parked_key(target, priority, shard)
+        query: QueryInputTypeDef = {
+            "TableName": self._tasks,
+            "IndexName": PARKED_INDEX,
+            "KeyConditionExpression": "ParkedFor = :key AND ParkedSince > :after",
+            "ExpressionAttributeValues": {":key": text(key), ":after": number(after)},
+            "ScanIndexForward": True,
+            "Limit": self._page,
+        }
+        for item in self._pages(query, f"reading what is parked as {key}"):
+            yield ParkedEntry(item["TaskId"]["S"], int(item["ParkedSince"]["N"]), shard)
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False

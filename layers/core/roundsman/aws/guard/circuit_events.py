@@ -11,7 +11,7 @@ from collections.abc import Callable
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard.breaker import TRIED_FOR
 from roundsman.aws.observability import count, logger, where
-from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.holds import BREAKER, ENDED, Hold
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert
@@ -119,10 +119,13 @@ class CircuitEvents:
             self._log_failure(error)
 
     def _earlier(self) -> Hold | None:
-        """The breaker's stored hold, even if it has ended; None if there is no readable one."""
+        """The hold since the circuit opened, even if it has run out; None if it is closed.
+
+        None also if the hold cannot be read.
+        """
         for hold in self._holds.stored():
             if (hold.agent, hold.kind, hold.unreadable) == (self._agent, BREAKER, False):
-                return hold
+                return hold if hold.until != ENDED else None
         return None
 
     def _hold(self, since: int, until: int, reason: str) -> Hold:

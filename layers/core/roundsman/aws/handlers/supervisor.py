@@ -12,6 +12,7 @@ from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.dynamodb.bulk_list import has_open_runs
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ReportOnce
+from roundsman.aws.dynamodb.wakes import DynamoWakes
 from roundsman.aws.handlers.wiring import (
     Adapters,
     log_unreadable,
@@ -29,6 +30,7 @@ from roundsman.supervisor.supervisor import (
     VisitTimes,
     keep_passing,
 )
+from roundsman.supervisor.wakes import WakePorts, WakeReport, Wakes
 
 if TYPE_CHECKING:
     from roundsman.supervisor.bulk_runs import BulkReport, BulkRuns
@@ -85,6 +87,12 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         on_trouble=_log_trouble,
     )
 
+    wakes = Wakes(
+        _wake_ports(settings, parts),
+        shards=settings.due_shards,
+        look=lambda task_id, shard: _report_looks(supervisor.look_at(task_id, shard)),
+    )
+
     def tick(time_left: int) -> None:
         refused: list[str] = []
         ends_at = now() + time_left - MARGIN // 2
@@ -98,6 +106,13 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
                 refused.extend(_watched(watch, each, lambda: now() < ends_at))
 
         def visit(times: VisitTimes) -> bool:
+            found = wakes.visit(times)
+            _report_wakes(found)
+            if found.refused is not None:
+                refused.append(found.refused)
+            return visit_bulk(times) or found.going
+
+        def visit_bulk(times: VisitTimes) -> bool:
             if not has_open_runs(parts.dynamodb, settings.control_table):
                 return False
             found = bulk().visit(times)
@@ -120,6 +135,17 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             raise CallRefused(refused[0])
 
     return tick
+
+
+def _wake_ports(settings: SupervisorSettings, parts: Adapters) -> WakePorts:
+    return WakePorts(
+        holds=DynamoHolds(parts.dynamodb, control_table=settings.control_table, clock=now),
+        wakes=DynamoWakes(parts.dynamodb, control_table=settings.control_table),
+        tasks=parts.store,
+        leases=parts.leases,
+        outbox=parts.outbox,
+        clock=now,
+    )
 
 
 def _stack_watch(settings: SupervisorSettings, parts: Adapters) -> "StackWatch | None":
@@ -215,6 +241,23 @@ def _report_bulk(report: "BulkReport") -> None:
             "bulk runs visited",
             extra={"open": report.open, "sent": report.sent, "checked": report.checked},
         )
+
+
+def _report_wakes(report: WakeReport) -> None:
+    for target, orders in report.woken:
+        logger().info("woken", extra={"target": target, "orders": orders})
+    for agent in report.tried:
+        logger().info("circuit tried", extra={"agent": agent})
+    if report.problem is not None:
+        logger().warning("orders were not woken now", extra={"reason": report.problem})
+
+
+def _report_looks(report: PassReport) -> None:
+    if report.recovered:
+        count("TasksRecovered", report.recovered)
+    for task_id, reason in report.reasons:
+        with log_keys(task_id=task_id):
+            logger().info("inspected", extra={"reason": reason})
 
 
 def _report(report: PassReport) -> None:

@@ -1,0 +1,303 @@
+"""Waking the orders that a hold or an open circuit has parked, once it has ended.
+
+A parked order asks nothing while it waits. So when a hold has ended, a supervisor sends an Inspect
+to each order that waits for it: urgent ones first, those that have waited longest first, at most
+A_SECOND. It finds them in the `parked` index, by what they wait for. That a hold has ended is seen
+in the stored holds themselves, so nothing has to be sent for it and nothing can be lost; a new hold
+on the same target stops the waking, as it is read again at each visit.
+
+After a round, what still waits is woken again: its Inspect may have been lost, or it may have been
+parked on an old view of the agents. The supervisor then visits these orders itself. The rounds end
+when nothing is found, or after LAST_ROUND.
+
+The circuit of an agent closes only by the call of an order. So when its recovery time is over, one
+order is woken as its trial. If the circuit does not open again and nothing else is heard, twice as
+many are woken at each further recovery time, since what was sent may be lost. Only when the circuit
+has closed are all orders woken.
+
+How far it has come is stored before anything is sent, on condition of what was read: of two
+supervisors, one sends.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import merge
+
+from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, Hold, in_force, on_orders
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.priority import Priority
+from roundsman.model.situations import EVERY_ORDER, SEVERAL
+from roundsman.model.wakes import KNOWN_AFTER, EndedHolds, Wake, ended_holds
+from roundsman.ports import (
+    Clock,
+    LeaseStore,
+    Outbox,
+    ParkedEntry,
+    TaskStore,
+    WakeHolds,
+    WakeStore,
+)
+from roundsman.supervisor.supervisor import VisitTimes
+
+A_SECOND = 30
+"""The most orders of one target that are woken in a second: 100,000 in an hour."""
+
+SENT_AHEAD = 10 * SECOND
+"""ms after the next visit until which orders are woken by one visit."""
+
+MOST_LOADED = 1_000
+"""The most records that one visit reads to see whether their orders go on."""
+
+ROUND_EVERY = 5 * MINUTE
+"""ms from the end of one round to the next."""
+
+LAST_ROUND = 12
+"""The number of rounds after which an order that still waits is left to its own checks."""
+
+TRIED_EVERY = 30 * SECOND
+"""ms from one trial of an open circuit to the next, if nothing is heard of the first."""
+
+MOST_TRIALS = 10
+"""The number of trials from which on no more orders are woken at once, and they come less often."""
+
+WATCHED_FOR = 60 * MINUTE
+"""ms after a circuit has opened in which its recovery times are watched between passes, too."""
+
+STAGES = (Priority.URGENT, Priority.NORMAL)
+
+
+@dataclass(slots=True)
+class WakeReport:
+    """What one visit did, for the log."""
+
+    going: bool = False
+    """Whether another visit is needed before the next pass."""
+    woken: list[tuple[str, int]] = field(default_factory=list)
+    """(target, number of orders) of each target of which orders were woken."""
+    tried: list[str] = field(default_factory=list)
+    """The agents whose circuit an order was woken to try."""
+    problem: str | None = None
+    """Why the visit could not be completed; None if it was."""
+    refused: str | None = None
+    """The call that AWS refused; None if there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakePorts:
+    """What orders are woken with."""
+
+    holds: WakeHolds
+    wakes: WakeStore
+    tasks: TaskStore
+    leases: LeaseStore
+    outbox: Outbox
+    clock: Clock
+
+
+class Wakes:
+    """Wakes what has waited for holds that have ended.
+
+    `look` visits a task as a supervisor does, by its id and shard. `shards` is the configured
+    number of shards.
+    """
+
+    def __init__(self, ports: WakePorts, *, shards: int, look: Callable[[str, int], None]) -> None:
+        self._ports = ports
+        self._shards = shards
+        self._look = look
+        self._done: dict[str, str] = {}
+
+    def visit(self, times: VisitTimes) -> WakeReport:
+        """Wake what is to be woken until the next visit.
+
+        Raises nothing: what could not be done is done by the next visit.
+        """
+        report = WakeReport()
+        try:
+            self._visit(times, report)
+        except (TryAgain, CallRefused) as problem:
+            report.problem = str(problem)
+            report.going = report.going or isinstance(problem, TryAgain)
+            if isinstance(problem, CallRefused):
+                report.refused = str(problem)
+        return report
+
+    def _visit(self, times: VisitTimes, report: WakeReport) -> None:
+        now = self._ports.clock()
+        stored = self._ports.holds.stored(latest=False)
+        report.going = any(_ends_soon(hold, now) for hold in stored)
+        ended = [one for one in ended_holds(stored, now) if self._done.get(one.target) != one.of]
+        if not ended:
+            return
+        wakes = self._ports.wakes.read()
+        shards = max(self._shards, self._ports.leases.read().shards)
+        for one in ended:
+            before = wakes.get(one.target)
+            known = before is not None and before.of == one.of
+            wake = before if before and known else Wake(of=one.of, seen_at=now)
+            if wake.done:
+                self._done[one.target] = one.of
+            elif one.on_trial:
+                self._try(one, before, wake, shards, report)
+            else:
+                orders = on_orders(in_force(stored, now)) if one.target == EVERY_ORDER else []
+                self._wake(one, before, wake, shards, orders, times, report)
+
+    def _wake(  # one visit of one target
+        self,
+        ended: EndedHolds,
+        before: Wake | None,
+        wake: Wake,
+        shards: int,
+        held: Sequence[Hold],
+        times: VisitTimes,
+        report: WakeReport,
+    ) -> None:
+        """Wake as many orders of one target as may go on until shortly after the next visit."""
+        now = self._ports.clock()
+        if now < wake.next_at:
+            if before != wake:
+                self._ports.wakes.write(ended.target, wake, before=before)
+            return
+        begin = max(now, wake.sent_to)
+        if not wake.round:
+            begin = max(begin, wake.seen_at + KNOWN_AFTER)
+        end = max(now, times.next_at) + SENT_AHEAD
+        most = (end - begin) * A_SECOND // SECOND
+        report.going = True
+        if most <= 0:
+            if before != wake:
+                self._ports.wakes.write(ended.target, wake, before=before)
+            return
+        chosen, after = self._choose(ended.target, wake, shards, held, most)
+        moved_on = replace(
+            after,
+            found=after.found or bool(chosen),
+            sent_to=begin + len(chosen) * SECOND // A_SECOND,
+        )
+        if moved_on.stage == len(STAGES):
+            moved_on = _after_round(moved_on, now)
+        if not self._ports.wakes.write(ended.target, moved_on, before=before):
+            return  # another supervisor wakes them
+        if chosen:
+            report.woken.append((ended.target, len(chosen)))
+        if wake.round:
+            for entry in chosen:
+                if self._ports.clock() >= times.stop_at:
+                    return
+                self._look(entry.task_id, entry.shard)
+            return
+        self._ports.outbox.send_inspects(
+            [
+                (entry.task_id, begin + place * SECOND // A_SECOND - now)
+                for place, entry in enumerate(chosen)
+            ]
+        )
+
+    def _choose(
+        self, target: str, wake: Wake, shards: int, held: Sequence[Hold], most: int
+    ) -> tuple[list[ParkedEntry], Wake]:
+        """The next orders to wake, and how far that is; the stage after the last one is the end."""
+        chosen, looked = list[ParkedEntry](), 0
+        stage, since = wake.stage, wake.since
+        while stage < len(STAGES):
+            for entry in self._parked(target, STAGES[stage], shards, since):
+                # Those that were parked at one instant are woken together.
+                if entry.since > since and (len(chosen) >= most or looked >= MOST_LOADED):
+                    return chosen, replace(wake, stage=stage, since=since)
+                since = entry.since
+                if held and not _may_be_in_share(entry.task_id, held):
+                    continue
+                looked += bool(held)
+                if not held or self._goes_on(entry.task_id, held):
+                    chosen.append(entry)
+            stage, since = stage + 1, 0
+        return chosen, replace(wake, stage=stage, since=0)
+
+    def _parked(
+        self, target: str, priority: Priority, shards: int, since: int
+    ) -> Iterator[ParkedEntry]:
+        """What waits for the target, or for several, the longest waiting first."""
+        lanes = [
+            self._ports.tasks.parked(each, priority, shard, after=since)
+            for each in (target, SEVERAL)
+            for shard in range(shards)
+        ]
+        return merge(*lanes, key=lambda entry: entry.since)
+
+    def _goes_on(self, task_id: str, held: Sequence[Hold]) -> bool:
+        """Whether none of these holds on orders is on this order.
+
+        An order whose record cannot be read is not woken: the supervisor reports it when it is due.
+        """
+        try:
+            task = self._ports.tasks.load(task_id, self._ports.clock(), latest=False)
+        except (SchemaTooNew, UnreadableRecord):
+            return False
+        if task is None:
+            return False
+        return not any(hold.holds_order(task.workflow, task_id) for hold in held)
+
+    def _try(
+        self,
+        ended: EndedHolds,
+        before: Wake | None,
+        wake: Wake,
+        shards: int,
+        report: WakeReport,
+    ) -> None:
+        """Wake the order that tries the agent's circuit, or more if nothing is heard of it."""
+        now = self._ports.clock()
+        if now < wake.next_at:
+            report.going = report.going or bool(wake.found)
+            return
+        most = 2 ** min(wake.trials, MOST_TRIALS)
+        chosen = list[ParkedEntry]()
+        for stage in STAGES:
+            for entry in self._parked(ended.target, stage, shards, 0):
+                if len(chosen) >= most:
+                    break
+                chosen.append(entry)
+        later = TRIED_EVERY if chosen else TRIED_EVERY * 2 ** min(wake.trials, MOST_TRIALS)
+        tried = replace(wake, trials=wake.trials + 1, next_at=now + later, found=bool(chosen))
+        if not self._ports.wakes.write(ended.target, tried, before=before) or not chosen:
+            return
+        report.going = True
+        report.tried.append(ended.target)
+        if wake.trials:
+            for entry in chosen:
+                self._look(entry.task_id, entry.shard)
+        else:
+            self._ports.outbox.send_inspects([(entry.task_id, 0) for entry in chosen])
+
+
+def _after_round(wake: Wake, now: int) -> Wake:
+    """The wake after all that waited was woken once."""
+    nothing = not wake.found and (wake.round > 0 or now >= wake.seen_at + MINUTE)
+    return replace(
+        wake,
+        round=wake.round + 1,
+        stage=0,
+        since=0,
+        found=False,
+        next_at=now + (ROUND_EVERY if wake.found else MINUTE),
+        done=nothing or wake.round + 1 >= LAST_ROUND,
+    )
+
+
+def _ends_soon(hold: Hold, now: int) -> bool:
+    """Whether a hold may end before the next pass, and is watched until then."""
+    if hold.until <= now or hold.unreadable:
+        return False
+    if hold.kind == BREAKER:  # a call may close it at any time
+        return now - hold.since < WATCHED_FOR
+    return hold.until < now + MINUTE
+
+
+def _may_be_in_share(task_id: str, held: Sequence[Hold]) -> bool:
+    """Whether the order may go on, as far as its id alone shows."""
+    return not any(
+        hold.workflow == EVERY_WORKFLOW and hold.holds_order(EVERY_WORKFLOW, task_id)
+        for hold in held
+    )
