@@ -265,7 +265,8 @@ def test_a_new_round_that_waits_for_long_begins_another() -> None:
     world = archived_after(charge())
     world.resolve("a", did=False)
     world.hold("worker", 9_000).start()
-    world.release("worker").wait(8_000).start()
+    world.release("worker").wait(8_000).inspect()
+    world.start()
     record = world.record("a")
     assert (record.round, record.key_until) == (3, world.now + 2 * 60 * MINUTE)
 
