@@ -1,7 +1,7 @@
 """Random stories: a workflow, orders, mishaps and operator actions that derive from one seed."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
@@ -69,6 +69,18 @@ POLLING = 0.2
 
 SIGNALLING = 0.2
 """The share of stories in which steps wait for signals."""
+
+MASKING = 0.25
+"""The share of stories whose orders have a masked field, which services and people quote."""
+
+QUOTED: tuple[Callable[[str], str], ...] = (
+    lambda token: token,
+    lambda token: f"{token[:4]} {token[4:9]}-{token[9:]}",
+    lambda token: token.upper().replace("=", "%3D"),
+    lambda token: f'{{"token":"{token}"}}' + "x" * 990,
+    lambda token: "x" * 990 + token,
+)
+"""How the masked field is quoted: in its usual forms, and where a long text is cut."""
 
 SIGNALS = ("paid", "approved")
 """The names of signals. Several steps may wait for one name, and none for another."""
@@ -240,8 +252,9 @@ def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
     )
 
 
-def adding_agents(seed: int, workflow: Workflow) -> list[Agent]:
-    """Return all agents of the workflow. A reply of them may add steps.
+def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
+    """Return all agents of the workflow. A reply of them may add steps, and an error of them may
+    quote the masked field.
 
     A reply that adds what it may not add comes a few times, or until its step fails.
     """
@@ -249,6 +262,8 @@ def adding_agents(seed: int, workflow: Workflow) -> list[Agent]:
 
     def perform(request: StepRequest) -> Done:
         request.progress()
+        if workflow.masked:
+            _quote(seed, request)
         return Done({"done": True}, then=_random_then(seed, workflow, request))
 
     def nothing(_: StepRequest) -> None:
@@ -266,9 +281,25 @@ def adding_agents(seed: int, workflow: Workflow) -> list[Agent]:
     return list(agents.values())
 
 
+def _quote(seed: int, request: StepRequest) -> None:
+    """Raise, by chance, an error that quotes the masked field of the order."""
+    # By the request and not only by the attempt: else the trial of a circuit could fail for ever.
+    chance = Random(f"{seed} {request.idempotency_key} {request.complete_by}")  # noqa: S311  # it must be repeatable
+    if chance.random() < 0.3:
+        said = f"refused: {quoted(chance, request.input)}"
+        raise chance.choice((TransientError(said), PermanentError("Refused", said)))
+
+
+def quoted(chance: Random, order: Mapping[str, Json]) -> str:
+    """Return the masked field of the order in one of its forms."""
+    return chance.choice(QUOTED)(str(order["token"]))
+
+
 def _random_then(seed: int, workflow: Workflow, request: StepRequest) -> tuple[NamedStep, ...]:
     """Return the steps that a step adds: each time the same, unless they cannot be added."""
     chance = Random(f"{seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    if not workflow.may_add:
+        return ()
     [kind] = workflow.may_add
     if chance.random() < (0.6 if request.step.startswith(KIND) else 0.4):
         return ()
@@ -347,6 +378,11 @@ class Story:
         adds = adding.random() < ADDING
         if adds:
             workflow = adding_workflow(adding, workflow)
+        # Drawn from a seed of its own, so that this choice changes no other story.
+        masking = Random(f"masks {self.seed}")  # noqa: S311  # it must be repeatable
+        self.masking = masking if masking.random() < MASKING else None
+        if self.masking is not None:
+            workflow = replace(workflow, masked=("token",))
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         # Drawn from seeds of their own, so that these choices change no other story.
         dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
@@ -356,7 +392,7 @@ class Story:
         self.cancelled: list[str] = []
         self.world = World(
             workflow,
-            agents=adding_agents(self.seed, workflow) if adds else (),
+            agents=story_agents(self.seed, workflow) if adds or self.masking else (),
             seed=self.seed,
             mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
@@ -476,6 +512,8 @@ class Story:
         total = chance.choice((10, 30))
         lines = [{"sku": f"line-{number}"} for number in range(chance.randint(0, 3))]
         order: dict[str, Json] = {"total": total, "lines": [*lines]}
+        if self.masking is not None:
+            order["token"] = f"tok_{self.masking.randrange(10**12):012}="
         if self.signalling is not None:
             order["orderId"] = order_id = f"signalled-{len(self.sent)}"
             if self.signalling.random() < 0.85:  # the others never get a signal
@@ -488,9 +526,7 @@ class Story:
             self.cancelled.append(order_id)
         self.sent.append(self.world.submit(order, options=options))
         if chance.random() < 0.1:  # the application sends the same order again
-            self.world.submit(
-                {"orderId": self.sent[-1], "total": total, "lines": lines}, options=options
-            )
+            self.world.submit({**order, "orderId": self.sent[-1]}, options=options)
 
     def _signal_some(self) -> None:
         """Send signals to some orders, and let a person end or prolong some waits."""
@@ -553,7 +589,9 @@ class Story:
             return
         self.account.commands += 1
         acts: list[Callable[[], object]] = [
-            lambda: self.world.cancel(order_id, undo=chance.random() < 0.5),
+            lambda: self.world.cancel(
+                order_id, undo=chance.random() < 0.5, reason=self._says(order_id)
+            ),
             lambda: operator.cancel(order_id),
             lambda: operator.undo(order_id),
             lambda: self._undo_a_part(order_id),
@@ -564,15 +602,22 @@ class Story:
             lambda: self._extend_a_step(order_id),
             lambda: self._resolve_a_step(order_id),
             lambda: operator.run_now(order_id),
-            lambda: operator.erase(order_id),
+            lambda: operator.erase(order_id, self._says(order_id)),
             self._hold_an_agent,
             self._answer_some,
         ]
         chance.choice(acts)()
 
+    def _says(self, order_id: str) -> str:
+        """Words of a person, who mostly quotes the masked field of an order that has one."""
+        order = self.world.processes.watch.content_of(order_id)
+        if self.masking is None or self.masking.random() < 0.2 or not isinstance(order, Mapping):
+            return ""
+        return quoted(self.masking, order)
+
     def _move_some(self, newer: Workflow) -> None:
         """Deploy a newer version of the workflow, and let an operator move orders to it."""
-        adds = adding_agents(self.seed, newer) if newer.may_add else ()
+        adds = story_agents(self.seed, newer) if newer.may_add or newer.masked else ()
         self.world.deploy(newer, agents=adds)
         for order_id in self.sent:
             if order_id in self.world.processes.watch.tasks and self.chance.random() < 0.6:
@@ -660,7 +705,10 @@ class Story:
             self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
         else:
             self.noes[effect] = len(asked)
-            no = self.chance.choice((PermanentError("No", "by chance"), TransientError("not now")))
+            words = self._says(order_id)
+            no = self.chance.choice(
+                (PermanentError("No", f"by chance {words}"), TransientError(f"not now {words}"))
+            )
             self.world.answer(order_id, step, error=no, asked=number)
 
     def _repair(self, order_id: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.engine import masks
 from roundsman.errors import TryAgain
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator
@@ -15,8 +16,19 @@ TOKEN = DECLINED["paymentToken"]
 
 
 @pytest.fixture
-def undone(operator: Operator) -> Operator:
-    """An undone order in whose history a person has quoted the token of its card."""
+def undone(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    """An undone order in whose history a person has quoted the token of its card.
+
+    A scheduler stored it that did not mask what enters, as older ones did not.
+    """
+    with monkeypatch.context() as older:
+        older.setattr(masks, "says_something", lambda _: False)
+        is_undone_again(operator)
+    return operator
+
+
+def is_undone_again(operator: Operator) -> None:
+    """Let an order be undone, and undone again after a command that quotes its token."""
     operator.world.submit({**order("ord-1"), **DECLINED})
     operator.world.run()
     who = ("--as", "ops", "--yes", "--no-wait")
@@ -24,7 +36,18 @@ def undone(operator: Operator) -> Operator:
     assert result.exit_code == 0, result.output
     operator.world.run()
     assert operator.world.task("ord-1").state == "Undone"
-    return operator
+
+
+def test_what_a_person_quotes_is_neither_stored_nor_logged(
+    operator: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    is_undone_again(operator)
+    history = repr(operator.world.store.history("ord-1"))
+    assert "(masked) is right" in history
+    assert TOKEN not in history
+    logged = capsys.readouterr().out
+    assert "(masked) is right" in logged
+    assert TOKEN not in logged
 
 
 def test_what_is_shown_of_an_order_has_no_masked_value(undone: Operator, tmp_path: Path) -> None:

@@ -63,7 +63,6 @@ def test_lean_has_one_alarm_which_is_raised_if_the_supervisor_is_not_started_or_
     }
     dimensions = [{"Name": "FunctionName", "Value": {"Ref": "SupervisorFunction"}}]
     assert {name: (one["MetricName"], one["Dimensions"]) for name, one in metrics.items()} == {
-        "runs": ("Invocations", dimensions),
         "errors": ("Errors", dimensions),
     }
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)

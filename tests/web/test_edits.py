@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from roundsman.model.masked_values import MASK
 from roundsman_console.dead_letter.edits import (
     DiffLine,
     difference,
@@ -12,7 +13,6 @@ from roundsman_console.dead_letter.edits import (
     masked_changes,
 )
 from roundsman_console.errors import InvalidArgument
-from roundsman_console.order.masks import MASK
 
 REAL = {"orderId": "o-1", "token": "tok_1", "lines": [{"sku": "A", "card": "c1"}, {"sku": "B"}]}
 SHOWN = {**REAL, "token": MASK, "lines": [{"sku": "A", "card": MASK}, {"sku": "B"}]}

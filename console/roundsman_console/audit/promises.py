@@ -43,7 +43,7 @@ class Promise(StrEnum):
     TAKEN_BACK = "of a completed task, the part that is taken back is undone, and nothing else is"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
     CAUSED = "no alert is about what did not fail, and no all-clear about what stands failed"
-    DISCREET = "no alert has a text of an order or of a result"
+    DISCREET = "no alert has a text of an order or of a result, and no text a masked value"
     REPORTED = "every end was reported to whoever asked for statuses"
     STARTED = "a task that was begun and has ended was reported as started"
     RISING = "a later status of an order has a higher seq"

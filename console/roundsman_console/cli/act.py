@@ -15,6 +15,7 @@ from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.instants import iso, second
+from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman.model.situations import AwaitsCallback
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
@@ -48,7 +49,6 @@ from roundsman_console.command.verbs import OrderVerb, ResubmitVerb
 from roundsman_console.counted import counted
 from roundsman_console.errors import Interrupted, UnboundedSelection
 from roundsman_console.hints import hint, hinted_json, option_words
-from roundsman_console.order.masks import MASK, MaskedPaths
 from roundsman_console.order.step_text import span
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack

@@ -8,12 +8,12 @@ from roundsman.errors import InvalidInput, Refused
 from roundsman.model.corrections import Change, Correction, corrected, path_text, value_at
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json, canonical_json
+from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman.model.task import Task
 from roundsman.submission.corrections import changes_to, checked_changes
 from roundsman_console.command.documents import InputChangeDocument
 from roundsman_console.command.newest_plan import problem_words
 from roundsman_console.errors import InspectorError
-from roundsman_console.order.masks import MASK, MaskedPaths
 from roundsman_console.stack.stack import DeployedStack
 
 LONGEST_VALUE = 200

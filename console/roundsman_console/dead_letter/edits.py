@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundsman.model.json import Json, parse_json
+from roundsman.model.masked_values import MASK
 from roundsman_console.errors import InvalidArgument
-from roundsman_console.order.masks import MASK
 from roundsman_console.sanitize import inert
 
 CONTEXT = 3

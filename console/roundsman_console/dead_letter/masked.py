@@ -5,9 +5,10 @@ import json
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.json import Json, parse_json
+from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman_console.dead_letter.assess import order_of
 from roundsman_console.order.lookup import mask_of_order
-from roundsman_console.order.masks import MASK, NO_MASK, Mask, MaskedPaths
+from roundsman_console.order.masks import NO_MASK, Mask
 from roundsman_console.stack.stack import DeployedStack
 
 INPUT = "input"
@@ -26,6 +27,7 @@ def masked_body(stack: DeployedStack, body: str) -> str:
         value = parse_json(body)
     except ValueError:
         return body
+    own = _of_request(value)
     mask, readable = _mask_of(stack, body)
     known = stack.events.workflows.values() if stack.events else ()
     paths = MaskedPaths(
@@ -34,11 +36,19 @@ def masked_body(stack: DeployedStack, body: str) -> str:
             *MaskedPaths.of(p for one in known for p in one.masked_paths()).patterns,
         )
     )
-    found = _masked(paths, mask, value)
+    found = _masked(paths, mask, value if own is None else own.masked(value))
     if not readable and isinstance(found, dict):
         found = {**found, **{name: MASK for name in CONTENTS if name in found}}
     # In the order of the message, so that a person recognizes it.
     return body if found == value else json.dumps(found, ensure_ascii=False)
+
+
+def _of_request(value: Json) -> MaskedPaths | None:
+    """The masked values of a request, which it names itself; None if it is none, or names none."""
+    named = value.get("masked") if isinstance(value, dict) else None
+    if not isinstance(named, list):
+        return None
+    return MaskedPaths.of(one for one in named if isinstance(one, str))
 
 
 def _masked(paths: MaskedPaths, mask: Mask, value: Json) -> Json:

@@ -48,7 +48,7 @@ from roundsman_console.terminal import results, short_instant
 def show_command(
     order: Annotated[str, typer.Argument(help="The order's id.")],
     reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show masked values too, in errors and results.")
+        bool, typer.Option("--reveal", help="Show masked results and corrections too.")
     ] = False,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

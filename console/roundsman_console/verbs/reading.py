@@ -14,8 +14,8 @@ from roundsman.model import instants
 from roundsman.model.checks import NAME
 from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
 from roundsman.model.json import Json, parse_json
+from roundsman.model.masked_values import MASK
 from roundsman_console.errors import InvalidArgument
-from roundsman_console.order.masks import MASK
 from roundsman_console.verbs.limits import LONGEST_EXTENSION
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

@@ -4,14 +4,18 @@ That is the history, the rows of settled steps and of inputs, and the rows of or
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.history import ERASE, ROWS_A_VERSION
+from roundsman.engine.masks import named_values
 from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.model.corrections import path_text
 from roundsman.model.instants import SECOND
-from roundsman.model.json import Json, parse_json
+from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.masked_values import WHOLE_WORD_BELOW, leaves
 from roundsman.model.task import Task, step_of
 from roundsman.wire.alert import Alert
 from roundsman_testing.dynamodb.expressions import Item
@@ -25,8 +29,19 @@ NULL = "null"
 A_WORD_AT_MOST = 7
 """Texts of an order with so few characters, or only letters, may be in an alert by chance."""
 
+AN_INSTANT = re.compile(r"(19|20)[0-9]{6}(t|$)")
+"""A date or an instant without blanks and dashes: texts of the engine have such."""
+
 NO_CONTENTS = re.compile(r"[A-Za-z]*|[0-9TZ:.+-]*")
 """Words, numbers and instants: an alert has such texts of its own."""
+
+
+OF_A_TYPE = (
+    "the type of an error, the name of an added step, and an id must not come from an order: give "
+    "the error one type for all orders, and put the value into its message, where it is masked"
+)
+BY_THE_ENGINE = "it should have been masked when it entered: this is a mistake of Roundsman"
+"""What to change, as the end of a sentence."""
 
 
 class HistoryRows:
@@ -207,12 +222,14 @@ class Contents:
     """Follows the contents of orders and checks DISCREET.
 
     The caller reports each write of an order row (`written`), each error that an agent replied
-    (`replied`) and each alert (`of_alert`).
+    (`replied`), each alert (`of_alert`), each record (`of_record`) and each row of the history
+    (`of_history`), and asks after each event for what is told (`told`).
     """
 
     def __init__(self) -> None:
         self._stored: dict[str, str] = {}
         self._messages: set[str] = set()
+        self._said: list[_Said] = []
 
     def written(self, old: Item | None, new: Item | None) -> None:
         """Note the content of an order row."""
@@ -230,24 +247,105 @@ class Contents:
         """Note the message of an error: its author is responsible for what is in it."""
         self._messages.add(message)
 
+    def of_record(self, before: Task | None, task: Task) -> None:
+        """Note the texts that this record has and the one before it had not."""
+        for name, record in task.steps.items():
+            error = record.error
+            if error is not None and (before is None or before.step(name).error != error):
+                self._say(task.task_id, f"the type of an error of {name}", error.type, OF_A_TYPE)
+                self._say(task.task_id, f"the message of an error of {name}", error.message)
+        if task.ending is not None and (before is None or before.ending != task.ending):
+            self._say(task.task_id, "the reason of its end", task.ending.why)
+        for owed in task.owed:
+            self._say(task.task_id, f"the detail of {owed.name}", owed.detail)
+
+    def of_history(self, old: Item | None, new: Item | None) -> None:
+        """Note the reason of a new row."""
+        if old is None and new is not None:
+            step = new.get("Step", {}).get("S")
+            kind = str(new["Kind"].get("S"))
+            where = f"the history row {kind!r}" + (f" of {step}" if step else "")
+            self._say(str(new["TaskId"].get("S")), where, str(new.get("Reason", {}).get("S", "")))
+
+    def _say(self, task_id: str, where: str, text: str, change: str = BY_THE_ENGINE) -> None:
+        if text:
+            self._said.append(_Said(task_id, where, text, change))
+
+    def told(
+        self, tasks: Mapping[str, Task], plan_of: Callable[[str], Plan | None]
+    ) -> Iterator[Broken]:
+        """Check that the texts that were noted since the last call have no masked value."""
+        said, self._said = self._said, []
+        for one in said:
+            task = tasks.get(one.task_id)
+            plan = None if task is None else plan_of(task.plan)
+            if task is not None and plan is not None:
+                yield from self._of_masked(one, task, plan)
+
     def of_alert(
-        self, alert: Alert, tasks: Iterable[Task], plans: Iterable[Plan]
+        self, alert: Alert, tasks: Iterable[Task], plan_of: Callable[[str], Plan | None]
     ) -> Iterator[Broken]:
         """Check that an alert about these tasks has no text of their orders and results.
 
-        Only the texts that cannot be in it for another reason: not the names in the plans, nor what
-        an error or a person says.
+        Only the texts that cannot be in it for another reason: not the names in the plans and of
+        the tasks' steps, nor what an error or a person says. A masked value may not be in it for
+        any reason.
         """
         shown = f"{alert.subject}\n{alert.body}\n{alert.text}\n{alert.sms}"
-        named = " ".join(_names(plan) for plan in plans)
+        where = f"the alert {alert.subject!r}"
         for task in tasks:
-            results = [record.result for record in task.steps.values()]
-            contents = [self.of(task.task_id), results]
-            found = [text for text in _texts(contents) if text in shown and _is_of_its_own(text)]
-            allowed = [task.task_id, named, *self._messages] if found else []
-            if any(all(step_of(text) not in one for one in allowed) for text in found):
-                what = f"the alert {alert.subject!r} has a text of the order"
+            plan = plan_of(task.plan)
+            if plan is None:
+                continue
+            yield from self._of_masked(_Said(task.task_id, where, shown, OF_A_TYPE), task, plan)
+            found = [
+                (place, text)
+                for place, text in self._texts(task)
+                if text in shown and _is_of_its_own(text)
+            ]
+            allowed = (task.task_id, _names(plan, task), *self._messages) if found else ()
+            for place, text in found:
+                if all(step_of(text) not in one for one in allowed):
+                    what = f"{where} has the text of {place}; {OF_A_TYPE}"
+                    yield Broken(Invariant.DISCREET, task.task_id, what)
+                    break
+
+    def _texts(self, task: Task) -> Iterator[tuple[str, str]]:
+        """Yield each text of the order and of its results, with what it is."""
+        found = list(leaves(self.of(task.task_id)))
+        for place, text in ((path_text(path), value) for path, value in found):
+            if isinstance(text, str):
+                yield f"the order's field {place}", text
+        for name, record in task.steps.items():
+            for _, value in leaves(record.result):
+                if isinstance(value, str):
+                    yield f"the result of {name}", value
+
+    def _of_masked(self, said: "_Said", task: Task, plan: Plan) -> Iterator[Broken]:
+        """Check that the text has no masked value that is in it for no other reason."""
+        values = named_values(plan, task, self.of(task.task_id)) if plan.masks else None
+        text, names = _squeezed(said.text), ""
+        for place, value in values or ():
+            looked_for = _squeezed(value if isinstance(value, str) else canonical_json(value))
+            if not _is_secret(looked_for) or looked_for not in text:
+                continue
+            names = names or _squeezed(f"{task.task_id} {_names(plan)}")
+            if looked_for not in names:
+                what = f"{said.where} has the masked value of {place}; {said.change}"
                 yield Broken(Invariant.DISCREET, task.task_id, what)
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A text that people see."""
+
+    task_id: str
+    where: str
+    """Which text it is."""
+    text: str
+    change: str
+    """What to change if it has a masked value."""
 
 
 def _is_of_its_own(text: str) -> bool:
@@ -255,17 +353,18 @@ def _is_of_its_own(text: str) -> bool:
     return len(text) > A_WORD_AT_MOST and not NO_CONTENTS.fullmatch(text)
 
 
-def _names(plan: Plan) -> str:
+def _is_secret(squeezed: str) -> bool:
+    """Whether a masked value is in a text only because somebody put it there: no short one, no
+    word and no instant."""
+    long = len(squeezed) >= WHOLE_WORD_BELOW
+    return long and not squeezed.isalpha() and not AN_INSTANT.match(squeezed)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[\s-]", "", text).lower()
+
+
+def _names(plan: Plan, task: Task | None = None) -> str:
     agents = (name for step in plan.steps.values() for name in step.agents)
-    return " ".join((plan.workflow, *plan.steps, *agents))
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
+    of_task = () if task is None else (*task.steps, *task.added)
+    return " ".join((plan.workflow, *plan.steps, *plan.kinds, *agents, *of_task))

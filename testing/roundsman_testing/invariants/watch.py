@@ -10,6 +10,7 @@ from roundsman.aws.dynamodb.settled import is_row
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import is_closed, parked_for
 from roundsman.model.failure import Group
+from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import REJECTION, Task
 from roundsman.wire.alert import Alert
@@ -187,6 +188,7 @@ class InvariantWatch:
             self.broken += of_change(plan, before, task, now, slack=self._slack)
         self.broken += self.claims.of_change(before, task, now)
         same = before is not None and before.created_at == task.created_at
+        self._contents.of_record(before if same else None, task)
         self._of_promises(plan, before if same else None, task, now)
         if before is not None and before.state in BEGUN_ANEW and not task.ended:
             # It has forgotten the steps that were added to it, which may be added once more.
@@ -229,6 +231,7 @@ class InvariantWatch:
                 self.broken += self._bulk_runs.written(key, new)
         elif table == TABLES.history:
             self.broken += self._history.written(old, new)
+            self._contents.of_history(old, new)
         elif table == TABLES.orders:
             self._contents.written(old, new)
             self._order_rows.written(old, new)
@@ -236,6 +239,10 @@ class InvariantWatch:
             self._rows.of_row(old, new)
         else:
             self._rows.of_record(old, new)
+
+    def content_of(self, order_id: str) -> Json:
+        """The content of a stored order; None if there is none or it was erased."""
+        return self._contents.of(order_id)
 
     def on_read_back(self, decided: Task, stored: Task) -> None:
         """Check a record that has rows of settled steps: it is read right after its write."""
@@ -320,9 +327,7 @@ class InvariantWatch:
         failed = self._failed.get(group, ())
         self.broken += of_alert(alert, failed, self._standing_in(group))
         about = [self.tasks[task_id] for task_id in failed if task_id in self.tasks]
-        plans = (self._plan_of(task.plan) for task in about)
-        known = [plan for plan in plans if plan is not None]
-        self.broken += self._contents.of_alert(alert, about, known)
+        self.broken += self._contents.of_alert(alert, about, self._plan_of)
         if alert.attributes.get("news") == AlertKind.CLEAR:
             self._alerted.discard(group)
         else:
@@ -338,6 +343,7 @@ class InvariantWatch:
             self._rows.disagree(),
             self._order_rows.disagree(self.tasks),
             self._bulk_runs.skipped(),
+            self._contents.told(self.tasks, self._plan_of),
         )
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}

@@ -27,9 +27,9 @@ from roundsman import (
 from roundsman.agents.author_errors import raised_by
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.agents.http import RemoteService
-from roundsman.agents.outcomes import LONGEST_MESSAGE
 from roundsman.definition.input_types import read_input
 from roundsman.model.events import Outcome
+from roundsman.model.record_limits import LONGEST_MESSAGE
 from roundsman.wire.messages import Reply
 from tests.support.agent_samples import Clock, ask, charge_card, raising, reply, request
 from tests.support.guards import FakeGuard, Terms

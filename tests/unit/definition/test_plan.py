@@ -272,6 +272,16 @@ def test_masked_fields_travel_with_the_plan_and_are_read_again() -> None:
         assert json.loads(plan.text)["planVersion"] == 1, "older code ignores what is masked"
 
 
+def test_masked_fields_of_what_a_step_is_added_with_travel_with_the_plan() -> None:
+    kind = replace(reserve, name="kind", after=(), compensation=None, input=Card)
+    made = plan_of(replace(orders, may_add=(kind,)))
+    for plan in (made, read_plan(made.text)):
+        assert plan.kinds["kind"].input_masked == ("number",)
+        assert plan.masks
+    plain = plan_of(replace(orders, may_add=(replace(kind, input=None),)))
+    assert "inputMasked" not in plain.text
+
+
 def test_a_plan_without_masked_fields_has_no_word_about_them() -> None:
     plan = plan_of(orders)
     assert "asked" not in plan.text

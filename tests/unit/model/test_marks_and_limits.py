@@ -25,7 +25,7 @@ from roundsman.definition.input_types import (
 from roundsman.definition.workflow import Step, Undo, Wait, Workflow
 from roundsman.errors import DefinitionError
 from roundsman.model.json import Json
-from roundsman_console.order.masks import MASK, MaskedPaths
+from roundsman.model.masked_values import MASK, MaskedPaths
 
 SECRET = "P-1234567"
 

@@ -35,7 +35,14 @@ from roundsman.agents.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.agents.callbacks import callback_token
 from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
-from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, unexpected
+from roundsman.agents.outcomes import (
+    WRONG_THEN,
+    AttemptResult,
+    held,
+    permanent,
+    progress,
+    unexpected,
+)
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.definition.workflow import Step, Workflow
 from roundsman.engine.request_deadlines import PATIENCE
@@ -43,7 +50,8 @@ from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
-from roundsman.model.task import PERFORM, StepError, step_of
+from roundsman.model.record_limits import LONGEST_MESSAGE
+from roundsman.model.task import PERFORM, Effect, StepError, step_of
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 
@@ -399,6 +407,7 @@ class Agent:
             ),
             function=function,
             agent=self.name,
+            hide=partial(_without_masked_values, request),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -441,6 +450,7 @@ class Agent:
             ),
             function=call,
             agent=self.name,
+            hide=partial(_without_masked_values, request),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
@@ -451,7 +461,8 @@ class Agent:
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
-            return self._reply(request, progress(note), now)
+            sent = progress(_without_masked_values(request, note)[:LONGEST_MESSAGE])
+            return self._reply(request, sent, now)
 
         return Heartbeat(
             every=interval_of(step, request),
@@ -463,6 +474,7 @@ class Agent:
         )
 
     def _reply(self, request: AgentRequest, ended: AttemptResult, now: int) -> Reply:
+        ended = _without_masked(request, ended)
         return Reply(
             task_id=request.task_id,
             step=request.step,
@@ -484,6 +496,35 @@ class Agent:
             then=ended.then,
             left_out=ended.left_out,
         )
+
+
+def _without_masked_values(request: AgentRequest, text: str) -> str:
+    """The text with MASK for each value of the request that must be in no text of its reply."""
+    if not request.masked:
+        return text
+    from roundsman.engine.masks import texts_of_request  # late: few plans mask anything
+
+    return texts_of_request(request).text(text, LONGEST_MESSAGE)
+
+
+def _without_masked(request: AgentRequest, ended: AttemptResult) -> AttemptResult:
+    """The end of the attempt without masked values in the message of its error, which is cut.
+
+    If a step that it adds is named by such a value, it has failed by a defect; its effect stands.
+    """
+    error = ended.error
+    if error is not None:
+        message = _without_masked_values(request, error.message)[:LONGEST_MESSAGE]
+        return replace(ended, error=replace(error, message=message))
+    if not ended.then or not request.masked:
+        return ended
+    from roundsman.engine.masks import named_by_masked, texts_of_request
+
+    texts = texts_of_request(request)
+    if named := [one.name for one in ended.then if texts.stands_in(one.name)]:
+        wrong = unexpected(WRONG_THEN, named_by_masked(request.step, step_of(named[0])))
+        return replace(wrong, effect=Effect.STANDS)
+    return ended
 
 
 def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | None:

@@ -81,6 +81,8 @@ class Attempt:
     """Takes seconds."""
     jitter: Jitter
     """Returns numbers in [0, 1)."""
+    hide: Callable[[str], str]
+    """Replaces the values of the order that are masked in a text."""
     note: CallNote
     """Notes the calls of the function before they are made, and may forbid them."""
     probe: Perform | None = None
@@ -227,6 +229,8 @@ class Attempt:
             except Exception as error:
                 own = function is self.function
                 self._calls_without_effect += own and self._raised(error).did_nothing
+                if isinstance(error, TransientError):
+                    self._hide_masked(error)  # before the circuit breaker keeps it
                 raise
             finally:
                 self._took = request.clock() - began
@@ -263,6 +267,11 @@ class Attempt:
         """What the last call has raised, if this is the error in it that decides."""
         last = self._last
         return last if last is not None and last.errors[0] is error else Raised((error,))
+
+    def _hide_masked(self, error: TransientError) -> None:
+        """Replace masked values in what an alert about the circuit may quote."""
+        error.args = tuple(self.hide(one) if isinstance(one, str) else one for one in error.args)
+        error.cause = self.hide(error.cause)
 
     def _ask(self, probe: Perform) -> AttemptResult | None:
         """Call the probe; return how the attempt ends, or None if the function must be called.

@@ -18,8 +18,9 @@ from traceback import walk_tb
 from types import FrameType
 
 from roundsman.agents.guard import OF_FILES
-from roundsman.agents.outcomes import LONGEST_MESSAGE, wait_of
+from roundsman.agents.outcomes import wait_of
 from roundsman.errors import AccessError, Busy, InvalidInput, PermanentError, TransientError
+from roundsman.model.record_limits import LONGEST_MESSAGE
 
 OWN = "roundsman"
 

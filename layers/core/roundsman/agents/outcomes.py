@@ -15,11 +15,18 @@ from roundsman.errors import UNTYPED, InvalidInput, kind_of
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json, size_in_bytes
-from roundsman.model.record_limits import LARGEST_KEPT_RESULT, LARGEST_STEP_INPUT
+from roundsman.model.record_limits import (
+    LARGEST_KEPT_RESULT,
+    LARGEST_STEP_INPUT,
+    LONGEST_MESSAGE,
+    LOOKED_AT,
+)
 from roundsman.model.task import Effect, StepError, StepToAdd
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
-LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # characters; a record has 400 KB
+LONGEST_TYPE = 100  # characters; a record has 400 KB
+LONGEST_TEXT = LONGEST_MESSAGE * LOOKED_AT
+"""Characters of a text before its masked values are replaced, and it is cut to LONGEST_MESSAGE."""
 
 DEEPEST_RESULT = 20  # levels; replies and requests contain a result some levels deep
 
@@ -233,12 +240,12 @@ def polling(again_in: int, within: int) -> AttemptResult:
 
 def progress(note: object) -> AttemptResult:
     """The attempt continues. `result` is the note for the agent's log; it is not sent."""
-    return AttemptResult(outcome=Outcome.PROGRESS, result=sanitize(note)[:LONGEST_MESSAGE])
+    return AttemptResult(outcome=Outcome.PROGRESS, result=sanitize(note)[:LONGEST_TEXT])
 
 
 def _step_error(error_type: object, message: object) -> StepError:
     name = sanitize(error_type)[:LONGEST_TYPE] or UNTYPED
-    return StepError(name, sanitize(message)[:LONGEST_MESSAGE])
+    return StepError(name, sanitize(message)[:LONGEST_TEXT])
 
 
 def sanitize(value: object) -> str:

@@ -167,6 +167,9 @@ class StepPlan:
     ever."""
     probe_outlives_key: bool = False
     """The probe finds the effect without the key."""
+    input_masked: tuple[str, ...] = ()
+    """Of a kind of steps that may be added: the paths of the fields of its own input that are not
+    shown to operators."""
     awaits: SleepForPlan | SleepUntilPlan | SignalPlan | None = None
     """What ends the step, which has no agent then; None for a step that an agent performs."""
     item_of: str | None = None
@@ -430,9 +433,9 @@ class Plan:
 
     @cached_property
     def masks(self) -> bool:
-        """Whether values of the input or of a result are not shown to operators."""
+        """Whether values of an input or of a result are not shown to operators."""
         steps = chain(self.steps.values(), self.kinds.values())
-        return bool(self.masked) or any(step.result_masked for step in steps)
+        return bool(self.masked) or any(step.result_masked or step.input_masked for step in steps)
 
 
 def _reached(names: Iterable[str], beside: Callable[[str], Iterable[str]]) -> frozenset[str]:
@@ -582,6 +585,8 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
         found["keyLifetime"] = milliseconds(step.lifetime_of_keys)
     if step.probe_outlives_key:
         found["probeOutlivesKey"] = True
+    if masked := step.masked_paths():  # older code ignores it
+        found["inputMasked"] = sorted(masked)
     return found
 
 
@@ -729,6 +734,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         result_masked=_as(bool, document.get("resultMasked", False)),
         key_lifetime=None if lifetime is None else _as(int, lifetime),
         probe_outlives_key=_as(bool, document.get("probeOutlivesKey", False)),
+        input_masked=tuple(_as(str, one) for one in _as(list, document.get("inputMasked", []))),
     )
 
 

@@ -124,6 +124,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "result_masked": "yes" if step.result_masked else "no",
         "key_lifetime": "none" if step.key_lifetime is None else _seconds(step.key_lifetime),
         "probe_outlives_key": "yes" if step.probe_outlives_key else "no",
+        "input_masked": ", ".join(step.input_masked) or "none",
     }
 
 

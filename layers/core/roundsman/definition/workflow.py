@@ -356,6 +356,14 @@ class Step:
         """Return the names of the agents that can perform the step, in the order of preference."""
         return self.agents or (self.agent,)
 
+    def masked_paths(self) -> frozenset[str]:
+        """Return the paths of the masked fields of what such a step is added with."""
+        if self.input is None:
+            return frozenset()
+        from roundsman.definition.input_types import masked_paths
+
+        return masked_paths(self.input)
+
     def expressions(self) -> tuple[tuple[str, str], ...]:
         """Return the name and the text of each expression that the step has."""
         both = (("when", self.when), ("for_each", self.for_each))

@@ -97,6 +97,11 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
 
 def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
     """What is wrong with the kind of a new step, or with its input."""
+    if "(" in one.name:  # no name has it, but one of which a part was masked (`masked_then`)
+        from roundsman.engine.masks import named_by_masked
+
+        yield named_by_masked(adder, one.name.partition("[")[0])
+        return
     kind = step_of(one.name)
     if kind not in plan.kinds:
         may = f"it may add {', '.join(plan.kinds)}" if plan.kinds else "it may add no steps"

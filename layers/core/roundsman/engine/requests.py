@@ -1,6 +1,6 @@
 """Builds the request of a claim from the task's record, so that it can be sent again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
@@ -39,6 +39,7 @@ def request_for(
     undoes = operation == UNDO
     order = task.input(order, record.corrections)  # an undo has the input of its perform
     item = item_of(plan, task, step, order)
+    results = _results_for(plan, task, step)
     return AgentRequest(
         task_id=task.task_id,
         workflow=task.workflow,
@@ -54,14 +55,21 @@ def request_for(
         input=_fields_read(plan.steps[step], order),
         item=item,
         step_input=step_input,
-        results=_results_for(plan, task, step),
+        results=results,
         left_out=_left_out_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
         probe_only=asks_probe_only(plan.steps[step], record),
+        masked=_masked(plan, step, results) if plan.masks else (),
         tenant=task.tenant,
     )
+
+
+def _masked(plan: Plan, step: str, results: Iterable[str]) -> tuple[str, ...]:
+    from roundsman.engine.masks import masked_in_request  # late: few plans mask anything
+
+    return masked_in_request(plan, step, results)
 
 
 def _fields_read(step: StepPlan, order: Json) -> Json:

@@ -55,6 +55,9 @@ ERRORS_LIMIT: Final = 28 * 1024
 ones are shortened to SHORT_MESSAGE."""
 LONGEST_MESSAGE: Final = 1_000
 """The maximum length of the message of an error, in bytes of UTF-8."""
+LOOKED_AT: Final = 4
+"""How many times as long as it may become, a text is looked at for masked values. The rest is cut
+off first; if more of it were, half of a value could be left at its end."""
 SHORT_MESSAGE: Final = 200
 """The maximum length of a message, in bytes of UTF-8, if the record has many errors: the parts that
 differ between orders are left out. The history has the whole message."""

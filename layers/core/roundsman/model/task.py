@@ -49,6 +49,9 @@ SIGNALS_SCHEMA = 8
 LEFT_OUT_SCHEMA = 9
 """The format of a record with results that were left out. Code that does not know of them would
 take such a result for null."""
+KEYS_SCHEMA = 9
+"""The format of a record that says since when a service may know a key. Code that does not know of
+it would count the life of the key from a later request."""
 REJECTIONS_SCHEMA = 9
 """The format of a record that owes a rejected message, or whose signals have left it. Code that
 does not know of them would send a rejected message as a status."""

@@ -38,14 +38,21 @@ class OrderCache:
 
         Raises TryAgain if the order row is missing: a restored backup can bring it back.
         """
+        row = self.row_of(task)
+        if row is None:
+            raise TryAgain(f"{task.task_id}: its order row is missing")
+        return row.content
+
+    def row_of(self, task: Task) -> OrderRow | None:
+        """The row of the task's order; None if it is missing."""
         row = self._kept.get(task.task_id)
         if row is None or row.created_at != task.created_at:
             row = self._orders.order(task.task_id)
             if row is None:
-                raise TryAgain(f"{task.task_id}: its order row is missing")
+                return None
             self.keep(row)
         self._kept.move_to_end(task.task_id)
-        return row.content
+        return row
 
     def keep(self, row: OrderRow) -> None:
         """Keep a row that was read."""

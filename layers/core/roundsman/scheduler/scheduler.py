@@ -8,7 +8,7 @@ A message is acknowledged (the call returns) only after the actions that it caus
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
@@ -68,6 +68,9 @@ from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.scheduler.queue_watch import QueueWatch
 from roundsman.wire.messages import AgentRequest, Reply
+
+if TYPE_CHECKING:
+    from roundsman.model.masked_values import MaskedTexts
 
 MAX_WRITE_ATTEMPTS = 30
 """Attempts to store a decision before the message is returned to its queue (TryAgain).
@@ -242,7 +245,7 @@ class Scheduler:
         try:
             fold = self._fold(plan, task, deliveries)
         except Refused as refused:
-            return [self._refused(task, event, str(refused))]
+            return [self._refused(plan, task, event, str(refused))]
         if fold.changes:
             merged = fold.merged
             saved = self._tasks.save(
@@ -313,7 +316,7 @@ class Scheduler:
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])
 
-    def _refused(self, task: Task, event: Event, why: str) -> Handled:
+    def _refused(self, plan: Plan | None, task: Task, event: Event, why: str) -> Handled:
         """Store why a command was refused, as a row of the task's history.
 
         Raises InvalidMessage for a signal, which becomes a rejected message: its application
@@ -321,6 +324,8 @@ class Scheduler:
         """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
+        if plan is not None and plan.masks:
+            why = self._texts_of(plan, task, event).text(why)  # it may repeat a name of the command
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
@@ -337,6 +342,8 @@ class Scheduler:
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
         held = self._board.order_holds()
         inspects = isinstance(event, Inspect)
+        if plan is not None and plan.masks:  # here texts enter the task
+            event = self._without_masked(plan, task, event)
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
         def decided(plan: Plan | None, task: Task, event: Event) -> Decision:
@@ -361,6 +368,28 @@ class Scheduler:
             return first
         after = self._plan_after(plan, task, first.task)
         return first.then(decided(after, first.task, Start(claimant)))
+
+    def _without_masked(self, plan: Plan, task: Task, event: Event) -> Event:
+        """The event without the masked values of the task in its texts."""
+        from roundsman.engine.masks import says_something, without_masked  # late: needed rarely
+
+        if not says_something(event):
+            return event
+        return without_masked(event, self._texts_of(plan, task, event))
+
+    def _texts_of(self, plan: Plan, task: Task, event: Event) -> "MaskedTexts":
+        """What finds the values of the task that its plan masks.
+
+        The order is read only if the plan masks fields of it. The input of an added step is read
+        only if the event is about that step.
+        """
+        from roundsman.engine.masks import needed_step_inputs, needs_order, texts_of
+
+        row = self._orders.row_of(task) if needs_order(plan, task) else None
+        added = needed_step_inputs(plan, task, event)
+        inputs = self._tasks.inputs(task, added) if added else {}
+        content = None if row is None else row.content
+        return texts_of(plan, task, content, event=event, step_inputs=inputs)
 
     def _next_plan(self, event: Event) -> Plan | None:
         """The plan that a Resubmit names; None if it names none, or if that plan is not stored."""

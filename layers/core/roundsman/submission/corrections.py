@@ -22,6 +22,7 @@ from roundsman.errors import InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS
 from roundsman.model.corrections import Correction, Path, corrected, differences, value_at
 from roundsman.model.json import Json, copied
+from roundsman.submission.masked_problems import masked_problems
 
 
 def as_meant(changes: Correction, before: Json, shape: Shape) -> Correction:
@@ -95,7 +96,10 @@ def changes_to(workflow: Workflow, before: Json, wanted: Json) -> Correction:
     }
     # The application's code may change what it gets, and `before` is compared afterwards.
     own = cast("Mapping[str, Json]", copied(given))
-    valid = valid_input(workflow.input, own)
+    try:
+        valid = valid_input(workflow.input, own)
+    except InvalidInput as error:
+        raise InvalidInput(masked_problems(workflow, given, error.problems)) from error
     computes = workflow.input is not None and not is_input_type(workflow.input)
     rest = {} if computes else {name: wanted[name] for name in kept}
     return tuple(differences(before, {**valid, **rest, **engine}))

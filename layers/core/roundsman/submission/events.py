@@ -217,7 +217,9 @@ class EventReader:
         try:
             content = valid_input(workflow.input, own, beside=(ORDER_ID, PROCESSING))
         except InvalidInput as error:
-            return given, [*error.problems]
+            from roundsman.submission.masked_problems import masked_problems  # late: needed rarely
+
+            return given, [*masked_problems(workflow, given, error.problems)]
         return content, [] if content is own else _not_storable(content)
 
 

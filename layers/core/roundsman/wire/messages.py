@@ -80,6 +80,9 @@ class AgentRequest:
     reminder: int | None = None
     """The number of this reminder, from 1, if the request asks the agent to remind of the callback
     that the attempt waits for; the agent sends no reply then. None if it asks for the attempt."""
+    masked: tuple[str, ...] = ()
+    """The paths of the values in this request that must be in no text of a reply, such as
+    `input.card.number` and `results.quote`."""
     tenant: str | None = field(default=None, compare=False)
     """The message group of the SQS message; not part of the body."""
     left_out: tuple[str, ...] = ()
@@ -363,6 +366,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("within", "within", OPTIONAL_NUMBER, None),
     Field("reminder", "reminder", OPTIONAL_NUMBER, None),
     Field("probeOnly", "probe_only", FLAG, default=False),
+    Field("masked", "masked", TEXTS, ()),
     Field("leftOut", "left_out", TEXTS, ()),
 )
 STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(

@@ -12,10 +12,11 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.corrections import Change, parse_path
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
+from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.order.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
+from roundsman_console.order.masks import NO_MASK, Mask, mask_of, shown
 from roundsman_console.stack.stack import DeployedStack
 from tests.support.steps import step_record
 
