@@ -242,6 +242,7 @@ class Records:
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # Since when the key is known is asked only where it is not stored until when.
             key_until=over(forgotten_at, now),
+            left_out=record.left_out,
             # finished_at, result and other errors are for people and for probes.
         )
 
@@ -275,6 +276,7 @@ class Records:
                     claim_by=at(parked.claim_by, acts_for),
                     # Only whether the hold began so long ago that its end would be known.
                     since=_held_since(record, now) or T0,
+                    held_for=parked.held_for,
                 )
             case Asleep() as asleep:
                 return Asleep(until=at(asleep.until), since=T0)  # since when is for people

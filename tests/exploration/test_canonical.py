@@ -84,11 +84,11 @@ JUDGED = {
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
         *("polls", "polled_since", "poll_until", "signal"),
-        "key_until",
+        *("key_until", "left_out"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
-    Parked: {"not_before", "claim_by", "since"},
+    Parked: {"not_before", "claim_by", "since", "held_for"},
     Asleep: {"until", "since"},
     AtAgent: {"lock", "until", "heard_at", "extra", "late_since", "heartbeat_by"},
     AwaitsCallback: {
