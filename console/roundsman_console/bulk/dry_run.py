@@ -16,6 +16,7 @@ from roundsman.engine.bulk_eligibility import (
 )
 from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
 from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, with_one
+from roundsman.model.credit import credited_now
 from roundsman.model.events import Resubmit, UndoAsked
 from roundsman.model.failure import normalised
 from roundsman.model.json import Json
@@ -159,7 +160,7 @@ def _found(
     while True:
         page = find(stack, selection, after=cursor, limit=PAGE, budget=PAGE_BUDGET, as_of=as_of)
         found += [
-            (task.task_id, task.complete_by)
+            (task.task_id, credited_now(task, now()).complete_by)
             for task in page.tasks
             if completed_by is None or task.ended_at is None or task.ended_at <= completed_by
         ]
