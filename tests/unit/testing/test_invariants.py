@@ -152,7 +152,7 @@ def knows_no_fence(patch: Patch, world: World) -> None:
     patch.setattr(
         Ledger,
         "perform",
-        lambda self, effect, *, fenced, when: perform(self, effect, fenced=False, when=when),
+        lambda self, effect, **others: perform(self, effect, **{**others, "fenced": False}),
     )
     world.on("charge").lands_late(timedelta(minutes=30)).refuses()
 
