@@ -47,6 +47,7 @@ from roundsman.errors import (
     UnreadableRecord,
 )
 from roundsman.model.checks import NAME
+from roundsman.model.credit import credited_now
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.states import ProcessState, TaskState
@@ -110,6 +111,8 @@ class OrderStatus:
     """The state of each step that has begun, by its name."""
     submitted_at: int
     complete_by: int
+    """When the order must be complete, as known now. While a step is parked or awaits its result,
+    it moves with the time."""
     ended_at: int | None
     """When the task ended; None while it is open."""
     version: int
@@ -367,7 +370,8 @@ class Client:
         not a task.
         """
         _checked_id(order_id)
-        task = self._store().load(order_id, now())
+        at = now()
+        task = self._store().load(order_id, at)
         if task is None:
             return None
         return OrderStatus(
@@ -377,7 +381,7 @@ class Client:
             reason=task.ending.why if task.ending else None,
             steps={name: record.process_state for name, record in task.steps.items()},
             submitted_at=task.created_at,
-            complete_by=task.complete_by,
+            complete_by=credited_now(task, at).complete_by,
             ended_at=task.ended_at,
             version=task.version,
         )
@@ -426,7 +430,7 @@ class Client:
                     raise
                 found = seen
             status = found.status if isinstance(found, Ended) else found
-            if isinstance(status, OrderStatus) and status != seen:
+            if isinstance(status, OrderStatus) and (seen is None or status.version != seen.version):
                 on_change(status)
             if isinstance(found, Ended | Removed | Rejected):
                 return found
