@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.model.events import claim_of
-from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, format_duration
+from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, SKEW, format_duration
 from roundsman.model.situations import UnderWay
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import ERASED, UNDO, StepRecord, Task

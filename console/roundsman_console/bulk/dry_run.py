@@ -22,7 +22,7 @@ from roundsman.model.failure import normalised
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console.bulk.completed import expired_key, has_time_span, selects_completed
+from roundsman_console.bulk.completed import has_time_span, selects_completed
 from roundsman_console.command.corrections import InputChange, check_correction, corrects
 from roundsman_console.command.newest_plan import (
     PlanMove,
@@ -379,13 +379,7 @@ def _assess(
         return AssessedOrder(planned, NotFor(str(problem)))
     next_plan = named_plan(stack, run.event)
     found = judged(run, planned, plan, task, at, next_plan, order=content)
-    if isinstance(found, NotFor):
-        return AssessedOrder(planned, found)
-    if task is not None and plan is not None and task.state is TaskState.COMPLETED:
-        expired = expired_key(plan, task, at)
-        if expired is not None:
-            return AssessedOrder(replace(planned, refused=expired), NotFor(expired))
-    return AssessedOrder(planned, found, changes)
+    return AssessedOrder(planned, found, () if isinstance(found, NotFor) else changes)
 
 
 def _is_pinned(run: Run, task: Task) -> bool:

@@ -265,8 +265,11 @@ class Processes:
                 case _:
                     return self._answer(mail, post, run)
         except InvalidMessage as invalid:
-            FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
-            return f"put aside: {invalid}"
+            return self._put_aside(mail, invalid, post)
+
+    def _put_aside(self, mail: QueuedMessage, invalid: InvalidMessage, post: WorldOutbox) -> str:
+        FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
+        return f"put aside: {invalid}"
 
     def task_of_reply(self, mail: QueuedMessage) -> str | None:
         """The task of a reply; None if the message is no reply, or one that cannot be read."""
@@ -285,7 +288,11 @@ class Processes:
         Returns what became of each as text for the trace, or its exception: the message is then
         redelivered. Raises Crash; all of them are then redelivered.
         """
-        return self._results([self._arrived(mail) for mail in batch], post)
+        results = self._results([self._arrived(mail) for mail in batch], post)
+        return [
+            self._put_aside(mail, result, post) if isinstance(result, InvalidMessage) else result
+            for mail, result in zip(batch, results, strict=True)
+        ]
 
     def _arrived(self, mail: QueuedMessage) -> Arrived:
         """A reply that the scheduler receives."""
