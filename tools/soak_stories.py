@@ -34,6 +34,7 @@ from roundsman.model.task import PERFORM, idempotency_key
 from roundsman_testing import FOR_EVER, Capacity, Mishaps, World
 from roundsman_testing.ledger import EffectKey
 from roundsman_testing.trace_files import TRACE_FILES
+from roundsman_testing.world.agents import LOOKS
 from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION
 from roundsman_testing.world.processes import CallbackRequest
 from tools.soak_account import Account, counted
@@ -162,13 +163,14 @@ def _random_compensation(chance: Random) -> Compensation | None:
 
 
 def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
-    """Return the workflow with a lifetime of the keys of each step that can be undone."""
+    """Return the workflow with a lifetime of the keys of each step that an agent performs."""
     steps = []
     for step in workflow.steps:
         kept = replace(step, after=step.after_names())
-        if kept.compensation is not None:
+        if kept.agent_names():
             lifetime = timedelta(minutes=chance.choice((4, 15, 60)))
-            kept = replace(kept, compensation=replace(kept.compensation, key_lifetime=lifetime))
+            found = chance.random() < 0.3
+            kept = replace(kept, key_lifetime=lifetime, probe_outlives_key=found)
         steps.append(kept)
     return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
 
@@ -275,6 +277,8 @@ def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
             agent.reminds(step)(nothing)
             if step.compensation is not None:
                 agent.compensates(step)(nothing)
+            if step.probe_outlives_key:
+                agent.probes(step)(lambda _: LOOKS)
     return list(agents.values())
 
 

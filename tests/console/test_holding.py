@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.supervisor import parked
 from roundsman_console.cli import confirm
-from roundsman_console.hold import wake
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
@@ -30,8 +30,8 @@ def hold(operator: Operator, *more: str, length: str = "30m") -> None:
     assert result.exit_code == 0, result.output
 
 
-def waits_for_payment(operator: Operator, *names: str) -> None:
-    """Orders whose charge waits for the payment agent."""
+def waits_for_payment(operator: Operator, *names: str, held_for: str = "payment") -> None:
+    """Orders whose charge waits for the payment agent, or for the holds on orders."""
     for name in names:
         operator.world.submit(order(name, processIn=3600))
     operator.world.run()
@@ -41,6 +41,7 @@ def waits_for_payment(operator: Operator, *names: str) -> None:
             task.step("charge_card"),
             held_since=operator.world.clock(),
             not_before=operator.world.clock(),
+            held_for=held_for,
         )
         held = replace(task, version=task.version + 1, steps={"charge_card": step})
         operator.world.store.save(held, seen=task.version)
@@ -231,7 +232,7 @@ def test_release_wakes_what_waits_for_this_agent_and_nothing_else(operator: Oper
     waits_for_payment(operator, "ord-2", "ord-3")
     hold(operator)
     result = operator.types("release", "payment")
-    assert "2 tasks that wait: woken from 2027-01-15T08:00:11Z on, 10 per second." in result.stdout
+    assert "2 tasks that wait: woken from 2027-01-15T08:00:11Z on, 30 per second." in result.stdout
     operator.world.clock.now += 10_000
     assert commands(operator) == []  # while schedulers may not know of the release
     operator.world.clock.now += 2_000
@@ -250,12 +251,7 @@ def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
     waits_for_payment(operator, "ord-2")
     printed = operator.reads("release", "payment", "--as", "amy")
     assert (printed["outcome"], printed["by"], printed["reason"]) == ("done", "amy", None)
-    assert (printed["looked"], printed["woken"], printed["unread"], printed["whole"]) == (
-        1,
-        1,
-        0,
-        True,
-    )
+    assert (printed["woken"], printed["more"]) == (1, False)
     assert printed["hold"] == {
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
@@ -264,18 +260,16 @@ def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
     }
 
 
-def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Operator) -> None:
+def test_release_says_that_the_circuit_is_open_and_wakes_nothing(operator: Operator) -> None:
     hold(operator)
     waits_for_payment(operator, "ord-2")
     circuit_opens(operator)
     result = operator.types("release", "payment")
     assert "Only a successful call closes it" in result.stdout
-    assert "woken from 2027-01-15T08:01:00Z on" in result.stdout
+    assert "The supervisor wakes what waits, once the circuit has closed." in result.stdout
     assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
-    operator.world.clock.now += 59_000
+    operator.world.clock.now += 60_000
     assert commands(operator) == []
-    operator.world.clock.now += 1_000
-    assert commands(operator) == [inspect("ord-2")]
 
 
 @pytest.mark.parametrize("kind", [OPERATOR, BREAKER])
@@ -310,34 +304,19 @@ def test_release_of_a_hold_that_has_ended_is_refused(operator: Operator) -> None
     assert operator.types("release", "payment").exit_code == 1
 
 
-def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator) -> None:
-    hold(operator)
-    waits_for_payment(operator, "ord-2", "ord-3")
-    operator.world.dynamodb.update_item(
-        TableName=operator.world.stack.outputs["TasksTableName"],
-        Key={"TaskId": {"S": "ord-2"}},
-        UpdateExpression="REMOVE Workflow",
-    )
-    result = operator.types("release", "payment")
-    assert result.exit_code == 0
-    assert "1 task that waits: woken" in result.stdout
-    assert "1 open task could not be read; each that waits continues by itself within 5 min" in (
-        result.stdout
-    )
-
-
-@pytest.mark.exhaustive
-def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
+def test_the_first_ones_are_woken_and_the_supervisor_wakes_the_rest(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wake, "RECHECK_INTERVAL", 11_100)  # room for two
+    monkeypatch.setattr(parked, "FIRST", 2)
     hold(operator)
-    waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
+    for name in ("ord-4", "ord-2", "ord-3"):
+        waits_for_payment(operator, name)
+        operator.world.clock.now += 1_000
     result = operator.types("release", "payment")
     assert "2 tasks that wait: woken" in result.stdout
-    assert "Any other task that waits continues by itself within" in result.stdout
+    assert "Any other task that waits is woken by the supervisor" in result.stdout
     operator.world.clock.now += 20_000
-    assert len(commands(operator)) == 2
+    assert sorted(commands(operator)) == [inspect("ord-2"), inspect("ord-4")]
 
 
 def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Operator) -> None:
@@ -347,8 +326,8 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
         result = operator.types("release", "payment")
     assert result.exit_code == 0
     assert result.stdout.startswith("payment is released")
-    assert "Any other task that waits continues by itself within 5 min." in result.stdout
-    assert "Not all waiting tasks were woken: sending a message to" in result.stderr
+    assert "Any task that waits is woken by the supervisor" in result.stdout
+    assert "tasks were not all woken at once: sending a message to" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 
@@ -360,8 +339,8 @@ def test_a_release_that_is_interrupted_as_it_wakes_is_done_all_the_same(
     with at_each_call("sqs.SendMessage", interrupt):
         result = operator.types("release", "payment")
     assert result.exit_code == 0
-    assert "Any other task that waits continues by itself within 5 min." in result.stdout
-    assert result.stderr == "Not all waiting tasks were woken: interrupted.\n"
+    assert "Any task that waits is woken by the supervisor" in result.stdout
+    assert result.stderr == "The first waiting tasks were not all woken at once: interrupted.\n"
 
 
 def interrupt(**_rest: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, is_in_share
+from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.states import TaskState
 from roundsman.model.task import Termination
 from roundsman_console.cli import confirm
@@ -27,7 +28,7 @@ OF_BEN = replace(EVERYTHING, by="ben", reason="mine")
 def waiting(operator: Operator) -> Operator:
     """Forty orders wait, and everything is on hold."""
     hold_all(operator)
-    waits_for_payment(operator, *(f"ord-{number}" for number in range(40)))
+    waits_for_payment(operator, *(f"ord-{number}" for number in range(40)), held_for=EVERY_ORDER)
     commands(operator)
     return operator
 
@@ -218,13 +219,13 @@ def test_a_hold_on_another_workflow_is_not_named(operator: Operator) -> None:
 
 def test_a_release_of_all_ends_the_hold_and_wakes_what_waits(operator: Operator) -> None:
     hold_all(operator)
-    waits_for_payment(operator, "ord-2")
+    waits_for_payment(operator, "ord-2", held_for=EVERY_ORDER)
     commands(operator)
     result = operator.types("release", "--all", "--as", "amy", "--reason", "it is over")
     assert result.exit_code == 0, result.output
     assert result.stdout == (
         "Everything is released by amy: it is over.\n"
-        "1 task that waits: woken from 2027-01-15T08:00:11Z on, 10 per second.\n"
+        "1 task that waits: woken from 2027-01-15T08:00:11Z on, 30 per second.\n"
     )
     assert holds_of(operator.world).holds() == []
     operator.world.clock.now += 12_000

@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
-from roundsman.engine.request_deadlines import patience_of, time_of
+from roundsman.engine.request_deadlines import key_until, patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
     AtAgent,
@@ -192,9 +192,10 @@ class Records:
                 found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
-            if record.key_until is not None:
-                undo_takes = time_of(self.plan.steps[step_of(name)], UNDO)
-                found |= {record.key_until, record.key_until - undo_takes}
+            step = self.plan.defined(name)
+            if step is not None and (until := key_until(step, record)) is not None:
+                undo_by = until - time_of(step, UNDO)
+                found |= {until, undo_by, undo_by - SKEW, undo_by - SKEW - time_of(step, PERFORM)}
             if self.is_bounded(name):
                 ends_by = record.last_until and record.last_until + self.patience(name)
                 found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
@@ -205,6 +206,8 @@ class Records:
         bounded = self.is_bounded(name)
         settled = record.process_state in SETTLED
         acts_until = over(record.acts_until, now, SKEW) if bounded else None
+        step = self.plan.defined(name)
+        forgotten_at = None if step is None else key_until(step, record)
         return StepRecord(
             operation=record.operation,
             situation=self._situation(name, record, now, names),
@@ -220,7 +223,8 @@ class Records:
             tried=record.tried,
             after_undo=record.after_undo,
             outcome_unknown=self.outcomes and record.outcome_unknown,
-            effect=record.effect if self.outcomes else None,
+            # Under a key that is forgotten, a proof lets the step begin a new round.
+            effect=record.effect if self.outcomes or forgotten_at is not None else None,
             # Which number a reminder has is for people and for services.
             # No backlog is known here, and no story is so long that calls in vain would count.
             granted=record.granted,
@@ -236,7 +240,9 @@ class Records:
             wait_ended_at=None if record.wait_ended_at is None else T0,
             signal=record.signal,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
-            key_until=over(record.key_until, now),
+            # Since when the key is known is asked only where it is not stored until when.
+            key_until=over(forgotten_at, now),
+            left_out=record.left_out,
             # finished_at, result and other errors are for people and for probes.
         )
 
@@ -270,6 +276,7 @@ class Records:
                     claim_by=at(parked.claim_by, acts_for),
                     # Only whether the hold began so long ago that its end would be known.
                     since=_held_since(record, now) or T0,
+                    held_for=parked.held_for,
                 )
             case Asleep() as asleep:
                 return Asleep(until=at(asleep.until), since=T0)  # since when is for people

@@ -120,7 +120,7 @@ two = step("b", one)
 row = (one, two, step("c", two))
 pair = (step("a"), step("b"))
 unfenced_row = (unfenced, step("b", unfenced, fenced=False))
-# Its undo may begin for 30 s after an attempt that took all its time.
+# Its next attempt may begin for 25 s after the first, and its undo for 60 s.
 forgotten = replace(
     one,
     compensation=Compensation(
@@ -181,7 +181,7 @@ MOVES = replace(
 )
 FORGETS = Configuration(
     plan=plan(forgotten),
-    endings=("done", "refused"),
+    endings=("done", "refused", "answer lost"),
     undo_endings=("done", "answer lost"),
     commands=asked("take back"),
 )

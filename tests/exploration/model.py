@@ -29,10 +29,10 @@ from itertools import permutations
 from typing import TypeVar
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.task import PERFORM, REJECTION, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest
@@ -128,9 +128,9 @@ class TaskModel:
         self.course = Course(self)
         steps = {**configuration.plan.steps, **configuration.plan.kinds}
         self._lifetimes = {
-            name: step.compensation.key_lifetime
+            name: step.key_lifetime
             for name, step in steps.items()
-            if step.compensation is not None and step.compensation.key_lifetime is not None
+            if step.compensation is not None and step.key_lifetime is not None
         }
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
         answers = {
@@ -406,6 +406,8 @@ class TaskModel:
 
     def _lands_in_time(self, step: str) -> bool:
         """Whether no call lands after its request's end. Where it is fenced, one may hang."""
+        if step_of(step) in self._lifetimes:
+            return True  # a service that forgets keys cannot fence a call that hangs for longer
         return self.records.is_bounded(step) and step_of(step) not in self._fenced
 
     # --- Agents and their services -----------------------------------------------------------
@@ -457,7 +459,9 @@ class TaskModel:
         end = ENDINGS[ending]
         standing, spent, closed = rest.standing, rest.spent, rest.closed
         if end.acts and request.operation == PERFORM:
-            standing |= {(request.step, request.key)}
+            forgotten = request.key in _forgotten(rest)
+            # It is performed once more, and nobody knows of it.
+            standing |= {(request.step, f"{request.key} again" if forgotten else request.key)}
         elif end.acts and (perform_key := _perform_key(request)) not in _forgotten(rest):
             standing -= {(request.step, perform_key)}
             spent |= {perform_key}

@@ -9,8 +9,9 @@ faults stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW, end_status
+from roundsman.engine.decision import end_status
 from roundsman.engine.due import Lane, start_interval
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task

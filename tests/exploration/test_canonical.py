@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import SKEW
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
     AtAgent,
@@ -84,11 +84,11 @@ JUDGED = {
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
         *("polls", "polled_since", "poll_until", "signal"),
-        "key_until",
+        *("key_until", "left_out"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
-    Parked: {"not_before", "claim_by", "since"},
+    Parked: {"not_before", "claim_by", "since", "held_for"},
     Asleep: {"until", "since"},
     AtAgent: {"lock", "until", "heard_at", "extra", "late_since", "heartbeat_by"},
     AwaitsCallback: {
@@ -102,6 +102,7 @@ JUDGED = {
 NOT_KEPT = {
     StepRecord: {
         *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
+        "key_since",
     },
     AtAgent: {"read_past_at"},
     AwaitsCallback: {"read_past_at"},

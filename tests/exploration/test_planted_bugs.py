@@ -29,7 +29,7 @@ from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
-from roundsman.engine.request_deadlines import ends_at
+from roundsman.engine.request_deadlines import ends_at, fits_key, request_ends_at
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
@@ -303,7 +303,16 @@ def a_failure_is_taken_for_a_proof(patch: Patch) -> None:
 
 def keys_are_never_forgotten(patch: Patch) -> None:
     for module in (attempts, compensation):
-        patch.setattr(module, "key_ends_at", lambda *_: None)
+        patch.setattr(module, "key_until", lambda *_: None)
+
+
+def performs_go_on_when_their_keys_are_forgotten(patch: Patch) -> None:
+    def fits(step: StepPlan, record: StepRecord, at: int) -> bool:
+        return record.operation == PERFORM or fits_key(step, record, at)
+
+    patch.setattr(attempts, "fits_key", fits)
+    patch.setattr(attempts, "within_key", lambda _, __, until: until)
+    patch.setattr(requests, "request_ends_at", ends_at)
 
 
 def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
@@ -312,7 +321,7 @@ def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
     def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         record = context.decision.step(step.name)
         if record.operation == PERFORM:
-            context.decision.change(step.name, key_until=None)
+            context.decision.change(step.name, key_until=None, key_since=context.now)
         real(context, step, claimant)
 
     patch.setattr(ready_steps, "claim", claim)
@@ -322,9 +331,13 @@ def an_undo_may_act_when_its_key_is_forgotten(patch: Patch) -> None:
     """The request waits in its queue for as long as that of any other undo."""
 
     def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
+        if record.operation == PERFORM:
+            return request_ends_at(step, record, by, task_ends_at)
+        return ends_at(
+            replace(step, key_lifetime=None), replace(record, key_until=None), by, task_ends_at
+        )
 
-    patch.setattr(requests, "ends_at", later)
+    patch.setattr(requests, "request_ends_at", later)
 
 
 PASSED_BY = replace(RUN_EARLY, supervisors=1)
@@ -386,9 +399,10 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (an_agent_is_left_without_a_proof, GIVEN_BACK, 8, Invariant.ONCE.value),
     (an_agent_is_left_before_it_is_undone, SEVERAL, 4, Invariant.EXPLAINED.value),
     (a_failure_is_taken_for_a_proof, MOVES, 3, KNOWN),
-    (keys_are_never_forgotten, FORGETS, 7, Invariant.UNDONE.value),
-    (a_key_lasts_from_the_last_request_on, FORGETS, 9, Invariant.UNDONE.value),
-    (an_undo_may_act_when_its_key_is_forgotten, FORGETS, 8, Invariant.UNDONE.value),
+    (performs_go_on_when_their_keys_are_forgotten, FORGETS, 9, Invariant.ONCE.value),
+    (keys_are_never_forgotten, FORGETS, 9, Invariant.ONCE.value),
+    (a_key_lasts_from_the_last_request_on, FORGETS, 9, Invariant.ONCE.value),
+    (an_undo_may_act_when_its_key_is_forgotten, FORGETS, 10, Invariant.UNDONE.value),
     (a_refusal_is_taken_for_a_proof, COPIED, 4, KNOWN),
     (a_fresh_key_is_given_without_a_proof, FRESH, 5, Invariant.ONCE.value),
     (a_person_is_believed_about_what_is_to_come, RESOLVED_UNFENCED, 5, Invariant.ONCE.value),

@@ -1,5 +1,6 @@
 """`roundsman.client` against the template's stack: what an application calls."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
@@ -15,6 +16,7 @@ from roundsman.client import (
     OrderStatus,
     Rejected,
     Removed,
+    StillOpen,
     TryAgain,
 )
 from roundsman.errors import InvalidToken, PermanentError
@@ -22,6 +24,7 @@ from roundsman.model.json import Json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_testing.stack import AwsFault, InjectedFault, Stack
 from tests.moto.orders import ALL_EFFECTS, order
+from tests.support.steps import step_record
 
 
 @pytest.fixture
@@ -249,3 +252,26 @@ def test_a_call_that_may_not_have_reached_aws_is_not_reported_as_a_refusal(world
     nowhere = {"SubmissionQueueUrl": f"{world.stack.outputs['SubmissionQueueUrl']}-gone"}
     with pytest.raises(CallRefused, match="sending the order event"):
         Client(nowhere).submit(event("ord-1"))
+
+
+def test_the_complete_by_of_a_parked_order_moves_with_the_time(
+    world: Stack, client: Client
+) -> None:
+    client.submit(event("ord-1", processIn=3600))
+    world.run()
+    task = world.task("ord-1")
+    parked = step_record(held_since=world.clock(), not_before=world.clock() + 24 * 3_600_000)
+    held = replace(task, version=task.version + 1, steps={"charge_card": parked})
+    world.store.save(held, seen=task.version)
+    world.clock.now += 24 * 3_600_000
+    seen: list[OrderStatus] = []
+    found = client.wait(
+        "ord-1",
+        timeout=timedelta(hours=1),
+        on_change=seen.append,
+        sleep=lambda seconds: setattr(world.clock, "now", world.clock.now + int(seconds * 1000)),
+        moment=lambda: world.clock.now / 1000,
+    )
+    assert isinstance(found, StillOpen)
+    assert found.status.complete_by == task.complete_by + 25 * 3_600_000
+    assert len(seen) == 1, "only a stored change is another state"

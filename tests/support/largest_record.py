@@ -176,5 +176,6 @@ def full_step(text: Text) -> StepRecord:
         poll_until=LATE,
         late_since=LATE,
         read_past_at=LATE,
+        key_since=LATE,
         key_until=LATE,
     )

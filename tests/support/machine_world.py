@@ -73,6 +73,8 @@ class StepOptions(TypedDict, total=False):
     tolerate: float
     reads: tuple[str, ...] | None
     next_agent_on: tuple[str, ...]
+    key_lifetime: timedelta | None
+    probe_outlives_key: bool
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:

@@ -331,9 +331,11 @@ def requests_that_outlive_their_keys(patch: Patch) -> None:
     """Let a request to undo act for as long as if its key was never forgotten."""
 
     def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
+        return ends_at(
+            replace(step, key_lifetime=None), replace(record, key_until=None), by, task_ends_at
+        )
 
-    patch.setattr(requests_of_steps, "ends_at", later)
+    patch.setattr(requests_of_steps, "request_ends_at", later)
 
 
 def results_in_alerts(patch: Patch) -> None:

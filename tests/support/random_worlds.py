@@ -94,11 +94,18 @@ WORKFLOW = Workflow(
 FORGETFUL = replace(
     WORKFLOW,
     steps=(
-        *(reserve, charge, pick, mail),
+        *(reserve, charge),
+        replace(pick, key_lifetime=timedelta(minutes=5)),
         replace(wrap, compensation=replace(UNDONE, key_lifetime=timedelta(minutes=5))),
+        replace(
+            mail,
+            after=("charge", "pick"),
+            key_lifetime=timedelta(minutes=5),
+            probe_outlives_key=True,
+        ),
     ),
 )
-"""The workflow of every fourth world: an order that is undone late keeps an effect."""
+"""The workflow of every fourth world: services forget keys after five minutes."""
 
 rest = Sleep(name="rest", for_=timedelta(minutes=2), after=(reserve,))
 WAITING = replace(

@@ -367,6 +367,18 @@ def undo_of_a_late_key(situation: S) -> World:
     return world
 
 
+def new_key_of_a_late_step() -> World:
+    """The service has forgotten the key, under which nothing has happened, at the next attempt."""
+    late = step("a", agents=TWO, compensation=PASSING)
+    world = World(plan(late, complete_within=timedelta(hours=9))).hold("second", 8 * HOUR)
+    world.start()
+    error = StepError("Unavailable", "503")
+    world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE, retry_after=HOUR * SECOND)
+    world.wait_until(world.record("a").not_before).start()
+    assert world.record("a").round == 2
+    return world
+
+
 # --- Another plan ------------------------------------------------------------------------------
 
 
@@ -564,6 +576,7 @@ STEP_TABLE_STORIES: list[Callable[[], World]] = [
     story(partial(undoing, S.UNDO_PARKED), due_again),
     *(partial(held_undo, situation) for situation in IDLE_UNDOS),
     *(partial(undo_of_a_late_key, situation) for situation in (S.UNDO_READY, S.UNDO_PARKED)),
+    new_key_of_a_late_step,
     undo_is_overdue,
     *(
         story(partial(undoing_to_go_on, situation), act)

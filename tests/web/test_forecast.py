@@ -59,3 +59,10 @@ def test_an_order_is_late_for_its_deadline_if_that_is_earlier() -> None:
 def test_the_latest_order_comes_first() -> None:
     early = replace(order("early"), complete_by=T0 + SECOND)
     assert list(late(order("new"), early)) == ["early", "new"]
+
+
+def test_a_parked_order_has_the_time_that_it_had_when_it_was_parked() -> None:
+    quick = order("quick", a=done_in(2), b=done_in(3))
+    check = T0 + 24 * 3_600 * SECOND
+    parked = order("parked", a=done_in(2), b=step_record(held_since=T0, not_before=check))
+    assert late(quick, parked, at=T0 + 3_600 * SECOND) == {}

@@ -447,10 +447,13 @@ def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
     at = group.last_at + MINUTE
     for woken, words in (
         (None, ""),
-        (Woken(looked=50), ""),
-        (Woken(looked=50, woken=1), "; 1 waiting order was woken so far"),
-        (Woken(looked=50, whole=True), "; no order waited for it"),
-        (Woken(60, 20, 2, whole=True), "; 20 waiting orders were woken, 2 open orders could not"),
+        (Woken(more=True), ""),
+        (Woken(("ord-1",)), "; 1 waiting order was woken"),
+        (Woken(), "; no order waited for it"),
+        (
+            Woken(("a", "b"), more=True),
+            "; 2 waiting orders were woken, the others by",
+        ),
     ):
         released = Released("payment", at, "amy", "", None, woken)
         said = still_fails(group, at, released=released)

@@ -79,6 +79,7 @@ STORIES = (
         "it, though another agent is well, or goes to that one without a proof, and is done twice.",
         (
             f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
+            f"{EFFECTS}::test_a_job_that_was_begun_is_begun_nowhere_else_once_its_note_has_expired",
             "tests/unit/engine/test_routing.py::test_a_failure_without_proof_stays_and_the_reason_says_why",
         ),
     ),
@@ -221,8 +222,8 @@ STORIES = (
     Story(
         "Results grow until no item holds them: the reply that crosses the line fails for ever.",
         (
-            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_both_sizes",
-            f"{RECORDS}::test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits",
+            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_is_left_out_and_the_step_is_done",
+            f"{RECORDS}::test_of_answers_that_fill_the_record_together_those_too_many_are_left_out",
         ),
     ),
     Story(

@@ -10,7 +10,7 @@ from roundsman.model.holds import BREAKER
 from roundsman.model.instants import SECOND
 from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
-from roundsman.supervisor.wakes import A_SECOND
+from roundsman.supervisor.parked import A_SECOND
 from roundsman_testing import FOR_EVER, World
 from roundsman_testing.world.queues import COMMANDS
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow

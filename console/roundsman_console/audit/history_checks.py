@@ -7,12 +7,12 @@ no row. A person may remove rows, and does not: whoever does finds these promise
 from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
-from roundsman.engine.decision import SKEW
+from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import COMMAND_KINDS, HistoryRow, Reconcile, Resubmit, Signalled
-from roundsman.model.instants import MINUTE
+from roundsman.model.instants import MINUTE, SKEW
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import ERASED, UNDO, Task, Termination
 from roundsman_console.audit.needs import undo_is_settled
@@ -139,10 +139,11 @@ def as_planned(order: StoredOrder) -> Findings:
     if ending.step is not None and ending.step not in plan.steps:
         yield OTHER_PLAN
         return
-    undoes = _undo_had_failed(order.history, ending)
+    too_late = ending.error.type == KEY_EXPIRED  # to undo the step that failed by its key
+    undoes = too_late or _undo_had_failed(order.history, ending)
     lacks = ending.step is None and any(one.left_out is not None for one in task.steps.values())
     wants = not undoes and not lacks and _wants_undo(plan, ending)  # a person can give the result
-    if ending.undo and not wants:
+    if ending.undo and not wants and not too_late:
         yield Broken("its plan wants no undo of it", _row_of(order.history, ending))
     elif wants and not ending.undo and not is_past_no_return(plan, task):
         yield Broken("its plan wants an undo of it", _row_of(order.history, ending))

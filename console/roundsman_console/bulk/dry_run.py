@@ -16,12 +16,13 @@ from roundsman.engine.bulk_eligibility import (
 )
 from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
 from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, with_one
+from roundsman.model.credit import credited_now
 from roundsman.model.events import Resubmit, UndoAsked
 from roundsman.model.failure import normalised
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console.bulk.completed import expired_key, has_time_span, selects_completed
+from roundsman_console.bulk.completed import has_time_span, selects_completed
 from roundsman_console.command.corrections import InputChange, check_correction, corrects
 from roundsman_console.command.newest_plan import (
     PlanMove,
@@ -159,7 +160,7 @@ def _found(
     while True:
         page = find(stack, selection, after=cursor, limit=PAGE, budget=PAGE_BUDGET, as_of=as_of)
         found += [
-            (task.task_id, task.complete_by)
+            (task.task_id, credited_now(task, now()).complete_by)
             for task in page.tasks
             if completed_by is None or task.ended_at is None or task.ended_at <= completed_by
         ]
@@ -378,13 +379,7 @@ def _assess(
         return AssessedOrder(planned, NotFor(str(problem)))
     next_plan = named_plan(stack, run.event)
     found = judged(run, planned, plan, task, at, next_plan, order=content)
-    if isinstance(found, NotFor):
-        return AssessedOrder(planned, found)
-    if task is not None and plan is not None and task.state is TaskState.COMPLETED:
-        expired = expired_key(plan, task, at)
-        if expired is not None:
-            return AssessedOrder(replace(planned, refused=expired), NotFor(expired))
-    return AssessedOrder(planned, found, changes)
+    return AssessedOrder(planned, found, () if isinstance(found, NotFor) else changes)
 
 
 def _is_pinned(run: Run, task: Task) -> bool:

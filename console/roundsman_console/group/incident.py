@@ -145,15 +145,15 @@ def _completed_since(runs: Sequence[BulkRecord], last: int) -> str:
 
 
 def _woken(woken: Woken | None) -> str:
-    """How many orders a release has woken; empty if that is not known."""
+    """How many orders a release has woken itself; empty if that is not known."""
     if woken is None:
         return ""
-    unread = f", {counted(woken.unread, 'open order')} could not be read" if woken.unread else ""
-    if not woken.woken:
-        return f"no order waited for it{unread}" if woken.whole else ""
-    verb = "was" if woken.woken == 1 else "were"
-    so_far = "" if woken.whole else " so far"
-    return f"{counted(woken.woken, 'waiting order')} {verb} woken{so_far}{unread}"
+    if not woken.first:
+        return "" if woken.more else "no order waited for it"
+    first = len(woken.first)
+    verb = "was" if first == 1 else "were"
+    others = ", the others by the supervisor" if woken.more else ""
+    return f"{counted(first, 'waiting order')} {verb} woken{others}"
 
 
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:

@@ -7,10 +7,8 @@ next read it, and ends by itself at its end time.
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
-from roundsman.definition.plan import Plan
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
 from roundsman_console.agent.reading import AgentNow, find_agent
 from roundsman_console.command.commands import check_sender
@@ -22,7 +20,7 @@ from roundsman_console.hold.documents import (
     HoldDocument,
 )
 from roundsman_console.hold.view import circuit_sentence, hold_document
-from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, waits_for
+from roundsman_console.hold.wake import Woken, first_wake_after
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.limits import LONGEST_HOLD, SHORTEST_HOLD
 
@@ -65,13 +63,15 @@ class AgentRelease:
     """Empty if no reason was given."""
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
-    first_wake: int
-    """The earliest instant (epoch ms) at which it is useful to wake waiting tasks. If the circuit
-    is open too, no step can start before the circuit allows a test call."""
+    first_wake: int | None
+    """When the first waiting order may go on (epoch ms). None if the circuit is open too: once its
+    recovery time is over, the supervisor wakes one order that tries it."""
+    still_held: tuple[Hold, ...] = ()
 
-    def waits(self, task: Task, plan: Plan | None) -> bool:
-        """Whether the task has a parked step that is at the agent or may go to it."""
-        return waits_for(task, plan, self.agent.name)
+    @property
+    def wakes(self) -> str:
+        """The agent, whose waiting orders may go on now."""
+        return self.agent.name
 
     def document(self, woken: Woken) -> AgentReleasedDocument:
         """Return the release and the tasks that were woken after it as JSON for scripts."""
@@ -117,9 +117,10 @@ def hold_agent(
 def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> AgentRelease:
     """Release the agent from the operator's hold, and alert the other operators.
 
-    Tasks that wait for the agent continue by themselves within minutes; with `wake_released` they
-    continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
-    long; NotFound if there is no such agent; and InspectorError if no operator holds it.
+    The supervisor wakes the orders that wait for the agent, from its next pass on; with
+    `wake_released` the first ones go on at once. Raises InvalidArgument if the name is empty, or
+    the name or the reason is too long; NotFound if there is no such agent; and InspectorError if no
+    operator holds it.
     """
     check_sender(by, reason, reason_required=False)
     by, reason = wire_text(by), wire_text(reason)
@@ -135,7 +136,7 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
         held = replace(held, holds=tuple(hold for hold in held.holds if hold != circuit))
         circuit = None
     not_alerted = alert_released(stack, held.name, by, reason, now())
-    first = max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
+    first = None if circuit else first_wake_after(now())
     return AgentRelease(held, by, reason, not_alerted, first)
 
 

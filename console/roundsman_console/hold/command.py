@@ -110,27 +110,19 @@ def _warn_not_alerted(not_alerted: str | None) -> None:
 
 
 def _wake(stack: DeployedStack, release: AgentRelease | OrdersRelease, *, quiet: bool) -> Woken:
-    """Say what was released, and wake the tasks that waited for it, until Ctrl-C at the latest."""
+    """Say what was released, and wake the first tasks that waited for it."""
     _warn_not_alerted(release.not_alerted)
     if not quiet:
         say(*released_lines(release))
     lost: str | None
-    with Console(stderr=True, quiet=quiet).status("Finding the tasks that wait") as status:
-        try:
-            woken, lost = wake_released(
-                stack,
-                release,
-                lambda so_far: status.update(
-                    f"{so_far.looked} open tasks examined, {so_far.woken} woken"
-                ),
-            )
-        except Interrupted as interrupted:
-            found = interrupted.result
-            woken, lost = found if isinstance(found, Woken) else Woken(), "interrupted"
+    try:
+        woken, lost = wake_released(stack, release)
+    except Interrupted:
+        woken, lost = Woken(more=True), "interrupted"
     if not quiet:
         say(*woken_lines(woken, release.first_wake))
     if lost is not None:
-        complain(f"Not all waiting tasks were woken: {lost}.")
+        complain(f"The first waiting tasks were not all woken at once: {lost}.")
     return woken
 
 
@@ -138,7 +130,7 @@ def _watch(
     stack: DeployedStack, verb: ReleaseVerb, release: OrdersRelease, woken: Woken, *, quiet: bool
 ) -> Watched:
     """Watch the orders that were woken, and say what became of them."""
-    watched = Watched(len(woken.first), verb.stops_at)
+    watched = Watched(0, verb.stops_at)
 
     def note(so_far: Watched) -> None:
         nonlocal watched

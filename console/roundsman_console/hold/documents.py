@@ -60,15 +60,11 @@ HeldDocument: TypeAlias = AgentHeldDocument | OrdersHeldDocument
 
 
 class WokenDocument(TypedDict):
-    """The tasks that were woken after a release."""
+    """The orders that the command has woken after a release. The supervisor wakes the others."""
 
-    looked: Count
-    """The number of open tasks that were read."""
     woken: Count
-    unread: Count
-    """The number of open tasks that could not be read."""
-    whole: bool
-    """Whether all open tasks were examined."""
+    more: bool
+    """Whether others may wait."""
 
 
 class AgentReleasedDocument(WokenDocument):

@@ -257,7 +257,7 @@ def _released(
 ) -> CommandPage:
     """Return the page of what was released, which follows the orders that it wakes.
 
-    `noted` is called with the orders that were woken so far.
+    `noted` is called with the orders that were woken.
     """
     first, *more = lines
     done = first + _unalerted(release.not_alerted)
@@ -270,8 +270,8 @@ def _released(
             done=done,
         )
     except InspectorError:
-        # Too much runs in this console; the engine lets the orders go on by itself.
-        later = f"{done} The orders that wait for it continue within minutes"
+        # Too much runs in this console; the supervisor wakes the orders.
+        later = f"{done} The supervisor wakes the orders that wait for it within two minutes"
         not_watched = ", and are not watched" if verb.watches_for else ""
         return replace(page, sentence=f"{later}{not_watched}.")
     follow = f"/progress/{work.id}"
@@ -288,17 +288,12 @@ def _wake(
     work: Work,
 ) -> WorkResult:
     """Wake the orders that wait for what was released, and watch them, as `roundsman release`."""
-    work.counts("the orders that wait for it are woken")
-
-    def progress(so_far: Woken) -> None:
-        noted(so_far)
-        work.counts(f"{so_far.looked} open orders examined, {so_far.woken} of them woken")
-
-    woken, lost = wake_released(inspector.stack, release, progress)
+    work.counts("the first orders that wait for it are woken")
+    woken, lost = wake_released(inspector.stack, release)
     noted(woken)
     notes = woken_lines(woken, release.first_wake)
     if lost is not None:
-        notes.append(f"Not all waiting tasks were woken: {lost}.")
+        notes.append(f"The first waiting tasks were not all woken at once: {lost}.")
     if isinstance(release, AgentRelease) or not verb.watches_for:
         return WorkResult(done, lost is None, notes)
     watched = watch_released(

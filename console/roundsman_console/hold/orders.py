@@ -4,16 +4,17 @@ As a hold on an agent, it is a row that schedulers read. Agents do not know of i
 always.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from roundsman.aws.clock import now
-from roundsman.definition.plan import Plan
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR, Hold, on_orders
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Task
+from roundsman.model.situations import EVERY_ORDER
 from roundsman.wire.limits import wire_text
 from roundsman_console.command.commands import check_sender
 from roundsman_console.errors import InspectorError, InvalidArgument
@@ -25,7 +26,8 @@ from roundsman_console.hold.documents import (
     ReleaseWatchDocument,
 )
 from roundsman_console.hold.view import order_hold_document, workflow_of
-from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, goes_on, open_tasks
+from roundsman_console.hold.wake import Woken, first_wake_after
+from roundsman_console.orders.task_records import END_OF_TIME
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.reading import read_workflow
 
@@ -80,13 +82,16 @@ class OrdersRelease:
     reason: str
     """Empty if no reason was given."""
     first_wake: int
-    """The earliest instant (epoch ms) at which it is useful to wake waiting tasks."""
+    """When the first waiting order may go on (epoch ms)."""
+    still_held: tuple[Hold, ...]
+    """The holds on orders that are in force after the release."""
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
 
-    def waits(self, task: Task, _plan: Plan | None) -> bool:
-        """Whether a step of the task waited for the hold, and goes on with the new share."""
-        return goes_on(task, self.before, self.share)
+    @property
+    def wakes(self) -> str:
+        """What the orders wait for that may go on now."""
+        return EVERY_ORDER
 
     def document(
         self, woken: Woken, watched: ReleaseWatchDocument | None
@@ -156,8 +161,9 @@ def release_orders(
 ) -> OrdersRelease:
     """Let a share of the held orders go on, in percent, and alert the operators.
 
-    `workflow` may be EVERY_WORKFLOW. With a share of ALL_ORDERS the hold is ended. Waiting tasks
-    continue by themselves within minutes; with `wake_released` they continue at once. Raises
+    `workflow` may be EVERY_WORKFLOW. With a share of ALL_ORDERS the hold is ended. The supervisor
+    wakes the orders that may go on, from its next pass on; with `wake_released` the first ones go
+    on at once. Raises
     InvalidArgument if the share is not from 1 to ALL_ORDERS, or if the name or the reason is
     invalid; InspectorError if these orders are not held, if as large a share goes on already, or if
     another operator has changed the hold since it was read. Nothing is released then. Only a hold
@@ -188,15 +194,16 @@ def release_orders(
             "Look at it with: roundsman agents"
         )
     not_alerted = alert_orders_released(stack, before, share, by, reason, now())
-    first = now() + HOLDS_ARE_KNOWN_AFTER
-    return OrdersRelease(before, after, share, by, reason, first, not_alerted)
+    still = tuple(on_orders(stack.holds.holds()))
+    first = first_wake_after(now())
+    return OrdersRelease(before, after, share, by, reason, first, still, not_alerted)
 
 
 def _workflows(stack: DeployedStack) -> frozenset[str]:
     """The workflows of the first LOOKED_AT open orders, as far as they can be read."""
     found = set()
     try:
-        for task_id in islice(open_tasks(stack), LOOKED_AT):
+        for task_id in islice(_open_orders(stack), LOOKED_AT):
             with suppress(UnreadableRecord, SchemaTooNew):
                 task = stack.tasks.load(task_id, now())
                 if task is not None:
@@ -204,3 +211,9 @@ def _workflows(stack: DeployedStack) -> frozenset[str]:
     except RoundsmanError:
         pass
     return frozenset(found)
+
+
+def _open_orders(stack: DeployedStack) -> Iterator[str]:
+    for shard in stack.every_shard:
+        for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):
+            yield entry.task_id

@@ -1,8 +1,7 @@
 """Holds and their end, in words."""
 
 from roundsman.model.holds import ALL_ORDERS, BREAKER, Hold
-from roundsman.model.instants import format_duration, second
-from roundsman_console.counted import counted
+from roundsman.model.instants import second
 from roundsman_console.hints import hint
 from roundsman_console.hold.agents import AgentHold, AgentRelease
 from roundsman_console.hold.orders import OrdersHold, OrdersRelease
@@ -12,7 +11,7 @@ from roundsman_console.hold.view import (
     order_hold_sentence,
     release_command,
 )
-from roundsman_console.hold.wake import A_SECOND, GOES_ON_WITHIN, Woken
+from roundsman_console.hold.wake import A_SECOND, Woken
 from roundsman_console.hold.watch import Watched
 
 
@@ -87,20 +86,23 @@ def released_lines(release: AgentRelease | OrdersRelease) -> list[str]:
     ]
 
 
-def woken_lines(woken: Woken, first: int) -> list[str]:
-    """Return the sentences about the tasks that were woken, the first at `first` (epoch ms)."""
-    by_itself = f"continues by itself within {format_duration(GOES_ON_WITHIN)}."
+def woken_lines(woken: Woken, first: int | None) -> list[str]:
+    """Return the sentences about the orders that were woken, the first at `first` (epoch ms)."""
     found = []
-    if woken.woken:
-        tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
+    if woken.first and first is not None:
+        tasks = (
+            "1 task that waits" if len(woken.first) == 1 else f"{len(woken.first)} tasks that wait"
+        )
         found.append(f"{tasks}: woken from {second(first)} on, {A_SECOND} per second.")
-    elif woken.whole and not woken.unread:
+    elif not woken.more:
         found.append("No task waits for it.")
-    if woken.unread:
-        tasks = counted(woken.unread, "open task")
-        found.append(f"{tasks} could not be read; each that waits {by_itself}")
-    if not woken.whole:
-        found.append(f"Any other task that waits {by_itself}")
+    if woken.more and first is None:
+        found.append("The supervisor wakes what waits, once the circuit has closed.")
+    elif woken.more:
+        rest = "Any other" if woken.first else "Any"
+        found.append(
+            f"{rest} task that waits is woken by the supervisor, which begins within two minutes."
+        )
     return found
 
 

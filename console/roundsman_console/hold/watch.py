@@ -1,7 +1,7 @@
 """Watching the orders that a release woke, and holding all again if too many of them fail."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
@@ -16,10 +16,12 @@ from roundsman_console.hold.alerts import alert_held
 from roundsman_console.hold.documents import ReleaseWatchDocument
 from roundsman_console.hold.orders import OrdersRelease
 from roundsman_console.hold.view import order_hold_document
-from roundsman_console.hold.wake import READERS, Woken
+from roundsman_console.hold.wake import Woken
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
 from roundsman_console.verbs.limits import LONGEST_REASON
+
+READERS = 8  # concurrent reads of the watched orders
 
 BETWEEN_LOOKS = 5.0
 """Seconds between two looks at the orders that a release woke."""
@@ -74,11 +76,14 @@ def watch_released(
     That is so as soon as more than `stop_at` (0 to 1) of them have failed or are in a failure
     group. The new hold lasts as long as the one before, and HELD_AGAIN_FOR at least. Returns after
     `seconds`, or when that happens, or at once if no order was woken. An order that cannot be read
-    does not count as failed.
+    does not count as failed. One that has failed before it was woken, or is in a failure group, is
+    not watched.
     """
-    watched, end = Watched(len(woken.first), stop_at), moment() + seconds
-    while woken.first:
-        watched = _look(stack, woken, stop_at)
+    orders = _without_failing(stack, woken.first)
+    watched, end = Watched(len(orders), stop_at), moment() + seconds
+    progress(watched)
+    while orders:
+        watched = _look(stack, orders, stop_at)
         progress(watched)
         if watched.too_many_failed:
             return _hold_again(stack, release, watched)
@@ -89,12 +94,17 @@ def watch_released(
     return watched
 
 
-def _look(stack: DeployedStack, woken: Woken, stop_at: float) -> Watched:
-    found = map_in_threads(READERS, lambda one: _failure(stack, one), woken.first)
+def _without_failing(stack: DeployedStack, orders: Sequence[str]) -> list[str]:
+    found = map_in_threads(READERS, lambda one: _failure(stack, one), orders)
+    return [one for one, failure in zip(orders, found, strict=True) if failure is None]
+
+
+def _look(stack: DeployedStack, orders: Sequence[str], stop_at: float) -> Watched:
+    found = map_in_threads(READERS, lambda one: _failure(stack, one), orders)
     failures = [one for one in found if one is not None]
     groups = Counter(one for one in failures if one)
     names = tuple(group for group, _ in groups.most_common())
-    return Watched(len(woken.first), stop_at, len(failures), names)
+    return Watched(len(orders), stop_at, len(failures), names)
 
 
 def _failure(stack: DeployedStack, task_id: str) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.credit import credited_now
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.task import TASK_ID, Task
@@ -24,7 +25,7 @@ def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
 
 
 def load_task(stack: DeployedStack, order_id: str) -> Task:
-    """Return the order's task.
+    """Return the order's task, with the complete-by that it has now.
 
     Raises NotFound if there is none, and RetentionOver if its retention is over.
     """
@@ -33,9 +34,10 @@ def load_task(stack: DeployedStack, order_id: str) -> Task:
             f"There is no order {inert(order_id[:130])!r}: an order id is 1 to 128 of A-Z, "
             "a-z, 0-9 and . _ ~ -",
         )
-    task = stack.tasks.load(order_id, now())
+    at = now()
+    task = stack.tasks.load(order_id, at)
     if task is not None:
-        return task
+        return credited_now(task, at)
     row = stack.tasks.order(order_id)
     if row is None:
         raise UnknownOrder(

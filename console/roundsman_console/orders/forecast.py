@@ -6,6 +6,7 @@ from graphlib import TopologicalSorter
 from statistics import median
 
 from roundsman.definition.plan import Plan
+from roundsman.model.credit import credited_now
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import StepRecord, Task
 from roundsman_console.clock import now
@@ -44,7 +45,8 @@ def forecast(
     """Return which of the open `tasks` will be late, at `at` (epoch ms; None: now).
 
     A step that is not done takes as long as it took the other orders in `tasks` (the median), or
-    its whole time limit if no other order has done it. Steps beside each other run at once.
+    its whole time limit if no other order has done it. Steps beside each other run at once. A
+    parked step is taken to go on now: until it does, the complete-by moves with the time.
     """
     instant = now() if at is None else at
     typical = {key: round(median(times)) for key, times in _durations(tasks).items()}
@@ -54,7 +56,8 @@ def forecast(
         if plan is None or task.ended or task.ending is not None:
             continue
         expanded = plan.for_task(task)
-        late = instant + _time_left(task, expanded, typical, instant) - task.perform_by
+        late = instant + _time_left(task, expanded, typical, instant)
+        late -= credited_now(task, instant).perform_by
         left = tuple(name for name in expanded.steps if task.step(name).process_state not in DONE)
         if late > 0 and left:
             found.append(LateOrder(task, late, left))
@@ -94,7 +97,7 @@ def _time_left(task: Task, plan: Plan, typical: Mapping[tuple[str, str], int], a
         needs = typical.get((task.workflow, name), step.complete_within)
         if record.under_way and record.started_at is not None:
             needs = max(0, record.started_at + needs - at)
-        elif record.not_before is not None:
+        elif record.not_before is not None and record.held_since is None:
             begins = max(begins, record.not_before - at)
         ends[name] = begins + needs
     return max(ends.values(), default=0)

@@ -11,7 +11,7 @@ from roundsman.engine.signals import NO_SIGNAL
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
@@ -41,6 +41,10 @@ SENT_NOWHERE = "UnknownAgent"
 
 CANNOT_WAIT = "CannotWait"
 """The error of an undo whose agent wants to wait for a callback, or to be polled."""
+
+LAG = 30 * MINUTE
+"""How far behind the queue of an agent may be, in ms, when a request is judged to come too late: a
+request that would be read too late is not sent."""
 
 HARDLY_ANY = 1_000
 """A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
@@ -100,7 +104,7 @@ class Attempts:
             if why:
                 yield Broken(Invariant.FAILED_BY, after.task_id, why)
             if not asked:
-                yield from _of_ending(plan, before, after)
+                yield from _of_ending(plan, before, after, now + self._apart)
 
     def _of_result(self, before: Task, after: Task, name: str) -> Iterator[Broken]:
         """Check the result of a step that may have become Processed with this write."""
@@ -186,6 +190,8 @@ class Attempts:
             return
         if operation == PERFORM and record.not_before == after.perform_by:
             return  # no attempt fits before the task must be complete
+        if operation == PERFORM and _has_no_time(step, record, record.not_before or 0, lag=0):
+            return  # nor under the step's key, and what follows is not put off
         wanted = reply.retry_after if reply is not None else None
         longest = min(retry.first_delay * 2 ** min(earlier.failure_count, 40), retry.max_delay)
         least = wanted or 0
@@ -233,7 +239,11 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        explained = _ended_unsent(after, ending) or _in_vain(record, kind, now + self._apart)
+        explained = (
+            _ended_unsent(after, ending)
+            or _in_vain(record, kind, now + self._apart)
+            or (kind == KEY_EXPIRED and _has_no_time(step, record, now + self._apart))
+        )
         return "" if explained else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
@@ -266,11 +276,11 @@ def _of_number(plan: Plan, before: Task, after: Task, name: str) -> Iterator[Bro
         yield Broken(Invariant.BOUNDED, after.task_id, what)
 
 
-def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
+def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Broken]:
     """Check what follows the failure with which a task ends, if no person ends it.
 
-    After an undo that failed and was not asked for, and after the point of no return, a person
-    decides what follows.
+    After an undo that failed and was not asked for, after the point of no return, and if it is too
+    late to undo the step by its key, a person decides what follows.
     """
     ending, expanded = after.ending, plan.for_task(after)
     if ending is None:
@@ -279,7 +289,10 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     undoes = False
     if ending.step is not None:
         strategy = expanded.steps[ending.step].on_failure
-        undoes = before.step(ending.step).operation == UNDO or _ended_unsent(after, ending)
+        record = before.step(ending.step)
+        undoes = record.operation == UNDO or _ended_unsent(after, ending)
+        if _ended_by_key(ending) and not ending.undo:
+            undoes |= _is_too_late_to_undo(expanded.steps[ending.step], record, now)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
     if ending.step is None and any(one.lacks_result for one in after.steps.values()):
@@ -298,8 +311,40 @@ def _ended_unsent(task: Task, ending: Termination) -> bool:
 
     The undo may have begun with the same write. That it is right is judged by `KEY_LASTS`.
     """
-    by_key = ending.error is not None and ending.error.type == KEY_EXPIRED
-    return by_key and ending.step is not None and task.step(ending.step).operation == UNDO
+    undone = ending.step is not None and task.step(ending.step).operation == UNDO
+    return undone and not ending.undo and _ended_by_key(ending)
+
+
+def _ended_by_key(ending: Termination) -> bool:
+    """Whether a request that was not sent, because its key is forgotten by then, ends the task."""
+    return ending.error is not None and ending.error.type == KEY_EXPIRED
+
+
+def _is_too_late_to_undo(step: StepPlan, record: StepRecord, now: int) -> bool:
+    """Whether an undo that begins at `now` ends after the lifetime of its key.
+
+    A request may have been allowed to act until later, which the undo would wait for.
+    """
+    if step.compensation is None:
+        return False
+    last_act = 0 if step.fences_late_performs else (record.acts_until or record.last_until or 0)
+    begins = max(now, last_act + SKEW)
+    return begins + step.compensation.complete_within + LAG >= _key_until(step, record)
+
+
+def _has_no_time(step: StepPlan, record: StepRecord, now: int, *, lag: int = LAG) -> bool:
+    """Whether an attempt that begins at `now` leaves no time to undo it by the step's key."""
+    if step.key_lifetime is None:
+        return False
+    needed = step.complete_within + lag + SKEW
+    if step.compensation is not None:
+        needed += step.compensation.complete_within
+    return now + needed > _key_until(step, record)
+
+
+def _key_until(step: StepPlan, record: StepRecord) -> int:
+    first = record.started_at if record.key_since is None else record.key_since
+    return (first or 0) + (step.key_lifetime or 0)
 
 
 def _is_past_no_return(plan: Plan, task: Task) -> bool:
@@ -312,10 +357,11 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
 def _as_taken(reply: Reply, record: StepRecord) -> Reply:
     """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
 
-    Which steps these are is checked elsewhere; `record` says why.
+    Which steps these are is checked elsewhere; `record` says why, unless no other attempt fits
+    under the step's key.
     """
     error = record.error
-    if reply.then and error is not None and error.type == WRONG_THEN:
+    if reply.then and error is not None and error.type in (WRONG_THEN, KEY_EXPIRED):
         return replace(reply, outcome=Outcome.TRANSIENT, error=error)
     return reply
 

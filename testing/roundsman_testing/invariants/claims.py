@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from roundsman.engine.attempts import OVERDUE
-from roundsman.engine.decision import SKEW
 from roundsman.model.events import Claimant
+from roundsman.model.instants import SKEW
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman.wire.messages import AgentRequest

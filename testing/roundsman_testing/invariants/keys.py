@@ -1,4 +1,4 @@
-"""Checks of idempotency keys: no undo is sent under a key that its service may have forgotten."""
+"""Checks of idempotency keys: nothing is sent under a key that its service may have forgotten."""
 
 from collections.abc import Iterator
 
@@ -42,14 +42,20 @@ class Keys:
                 self._claimed_at.setdefault(key, now)
 
     def accepted(self, plan: Plan, task: Task, request: AgentRequest) -> Iterator[Broken]:
-        """Check a request to undo: its agent may act on it for as long as the key lasts at most."""
-        step = plan.expanded(task.fan_outs).steps.get(request.step)
-        compensation = None if step is None else step.compensation
-        lifetime = None if compensation is None else compensation.key_lifetime
-        claimed_at = self._claimed_at.get(request.perform_key or "")
+        """Check a request: its agent may act on it for as long as the key lasts at most.
+
+        Not one for which the agent asks only a probe, which finds the effect without the key, and
+        not a reminder, which has a key of its own.
+        """
+        step = plan.for_task(task).steps.get(request.step)
+        lifetime = None if step is None else step.key_lifetime
+        claimed_at = self._claimed_at.get(request.perform_key or request.idempotency_key)
         if lifetime is None or claimed_at is None:
+            return
+        if request.probe_only or request.reminder is not None:
             return
         late = request.complete_by - claimed_at - lifetime
         if late > self._apart:
-            what = f"the undo of {request.step} may end {late} ms after the lifetime of its key"
+            what = f"the {request.operation} of {request.step} may end {late} ms after the "
+            what += "lifetime of its key"
             yield Broken(Invariant.KEY_LASTS, request.task_id, what)

@@ -9,6 +9,7 @@ from roundsman.agents.agent import Agent, Answer, answer_again
 from roundsman.agents.author_errors import leaves_of
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
+from roundsman.agents.outcomes import DidNotHappen, Happened
 from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Step, Workflow
@@ -18,7 +19,7 @@ from roundsman.model.json import Json
 from roundsman.model.task import PERFORM
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.faults import Crash
-from roundsman_testing.ledger import EffectKey
+from roundsman_testing.ledger import EffectKey, Moment
 from roundsman_testing.world.guards import WorldGuards
 from roundsman_testing.world.services import PROBE, REMIND, CallEnd, ScriptedServices
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOKS = object()
+"""What the probe of a stand-in returns: the world looks for the effect."""
 
 FUNCTION_LASTS = 15 * MINUTE
 """The timeout of an agent's function, in ms: long enough not to end an attempt before complete-by.
@@ -77,10 +80,15 @@ def _bind(agent: Agent, step: Step) -> None:
     def remind(_request: StepRequest) -> None:
         return None
 
+    def probe(_request: StepRequest) -> object:
+        return LOOKS
+
     agent.performs(step)(perform)
     agent.reminds(step)(remind)
     if step.compensation is not None:
         agent.compensates(step)(undo)
+    if step.probe_outlives_key:
+        agent.probes(step)(probe)
 
 
 class UntypedError(ValueError):
@@ -191,12 +199,13 @@ class RequestRun:
         if end.wrong_call is not None:
             return end.wrong_call()
         if not end.done:
-            self._lose(end)
+            if operation == PERFORM:
+                self._lose(end)
             raise end.raised() or Crash("the call never ends")
         if operation == REMIND:
             self.services.reminders.append(own_request(request))
         try:
-            value = function(request)
+            value = self._value_of(function, request)
         except Exception as error:
             found = [one for one in leaves_of(error) if isinstance(one, PermanentError)]
             self.refusal = max(found, key=lambda one: one.untyped, default=None)
@@ -209,7 +218,19 @@ class RequestRun:
             raise Crash("the agent dies with its answer")
         if failed := end.raised():
             raise failed
-        return value
+        return value if end.answer is None else end.answer()
+
+    def _value_of(self, function: Perform, request: StepRequest) -> object:
+        value = function(request)
+        return self._found() if value is LOOKS else value
+
+    def _found(self) -> Happened | DidNotHappen:
+        """What a probe says that finds the effects of the step without their keys."""
+        request = self.request
+        standing = self.services.ledger.standing(request.task_id)
+        if any(effect.step == request.step for effect in standing):
+            return Happened({"done": request.step})
+        return DidNotHappen()
 
     def _hand_on(self, end: CallEnd) -> Callback:
         """Return a Callback, as a function does whose work is finished by an outside system."""
@@ -231,9 +252,10 @@ class RequestRun:
         Raises PermanentError if the service is fenced and an undo has spent the key.
         """
         request, ledger = self.request, self.services.ledger
+        when = Moment(self.clock(), self._key_lifetime)
         if request.operation != PERFORM:
-            ledger.undo(request.task_id, request.perform_key or request.idempotency_key)
-        elif not ledger.perform(self.effect, fenced=self.fenced):
+            ledger.undo(request.task_id, request.perform_key or request.idempotency_key, when)
+        elif not ledger.perform(self.effect, fenced=self.fenced, when=when):
             raise PermanentError("KeyUndone", "an undo has spent this key")
 
     @property
@@ -247,9 +269,17 @@ class RequestRun:
         step = self.plan.defined(self.request.step)
         return step is not None and step.fences_late_performs
 
+    @property
+    def _key_lifetime(self) -> int | None:
+        """How long the service remembers keys, in ms; None for ever."""
+        step = self.plan.defined(self.request.step)
+        return None if step is None else step.key_lifetime
+
     def _lose(self, end: CallEnd) -> None:
-        if end.lands_in is None or self.request.operation != PERFORM or self.request.reminder:
+        if end.lands_in is None:
             return
         left = self.request.complete_by - self.clock()
-        after = end.lands_in if self.fenced else max(0, min(end.lands_in, left))
+        # A service that forgets keys cannot fence a call that hangs for longer than its key lasts.
+        hangs = self.fenced and self._key_lifetime is None
+        after = end.lands_in if hangs else max(0, min(end.lands_in, left))
         self.lands_late(self.effect, self.fenced, self.spent + after)

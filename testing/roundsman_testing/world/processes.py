@@ -21,19 +21,21 @@ from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
-from roundsman.model.holds import Hold
+from roundsman.model.holds import BREAKER, Hold, on_orders
 from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
-from roundsman.model.wakes import ended_holds
+from roundsman.model.situations import EVERY_ORDER
+from roundsman.model.wakes import KNOWN_AFTER, ended_holds
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
+from roundsman.supervisor.parked import ParkedOrders, wake_first
 from roundsman.supervisor.supervisor import (
     VISIT_INTERVAL,
     PassReport,
@@ -41,7 +43,7 @@ from roundsman.supervisor.supervisor import (
     SupervisorConfig,
     VisitTimes,
 )
-from roundsman.supervisor.wakes import WakePorts, WakeReport, Wakes
+from roundsman.supervisor.wakes import WATCHED_FOR, WakePorts, WakeReport, Wakes
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -227,6 +229,7 @@ class Processes:
         self._instances = count(1)
         self._kept = instances
         self._schedulers: dict[int, Scheduler] = {}
+        self._wakes_on = False  # the last visit of a supervisor asked for another one
         self._supervisors: dict[int, tuple[Supervisor, BulkRuns, Wakes]] = {}
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
@@ -264,8 +267,11 @@ class Processes:
                 case _:
                     return self._answer(mail, post, run)
         except InvalidMessage as invalid:
-            FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
-            return f"put aside: {invalid}"
+            return self._put_aside(mail, invalid, post)
+
+    def _put_aside(self, mail: QueuedMessage, invalid: InvalidMessage, post: WorldOutbox) -> str:
+        FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
+        return f"put aside: {invalid}"
 
     def task_of_reply(self, mail: QueuedMessage) -> str | None:
         """The task of a reply; None if the message is no reply, or one that cannot be read."""
@@ -284,7 +290,11 @@ class Processes:
         Returns what became of each as text for the trace, or its exception: the message is then
         redelivered. Raises Crash; all of them are then redelivered.
         """
-        return self._results([self._arrived(mail) for mail in batch], post)
+        results = self._results([self._arrived(mail) for mail in batch], post)
+        return [
+            self._put_aside(mail, result, post) if isinstance(result, InvalidMessage) else result
+            for mail, result in zip(batch, results, strict=True)
+        ]
 
     def _arrived(self, mail: QueuedMessage) -> Arrived:
         """A reply that the scheduler receives."""
@@ -428,20 +438,23 @@ class Processes:
         now = self._clock_of("supervisor")()
         report = found[2].visit(VisitTimes(now + MINUTE, now + VISIT_INTERVAL, last=False))
         self._supervisors[number] = found
+        self._wakes_on = report.going
         return report
 
-    def wake_first(self, post: WorldOutbox) -> None:
-        """Wake the first orders that waited, as the operator's command does at a release."""
-        ports = WakePorts(self.holds, self.wakes, self.store, self.leases, post, self._clock)
-        now = self._clock()
-        Wakes(ports, shards=SHARDS, look=lambda *_: None).visit(
-            VisitTimes(now + MINUTE, now + VISIT_INTERVAL, last=True)
-        )
+    def wake_first(self, post: WorldOutbox, target: str) -> None:
+        """Wake the first orders that waited for a target, as the command `release` does."""
+        now, holds = self._clock(), self.holds.holds()
+        if any(hold.agent == target for hold in holds):
+            return  # its circuit is open, which only a call closes
+        held = on_orders(holds) if target == EVERY_ORDER else ()
+        parked = ParkedOrders(self.store, self._clock, SHARDS)
+        wake_first(parked, post, target, held, now + KNOWN_AFTER)
 
     def next_visit(self, last: int) -> int | None:
         """When a supervisor next visits what a hold has parked, in epoch ms; None if nothing is.
 
-        `last` is the instant of the last visit.
+        `last` is the instant of the last visit. It visits at each pass, and between them while it
+        wakes orders or knows that a hold is about to end by itself.
         """
         if not self.watch.parked:
             return None
@@ -455,8 +468,14 @@ class Processes:
                 instants.append(wake.next_at)
         if not instants:
             return None
-        at = max(min(instants), last + VISIT_INTERVAL)
-        return -(-at // VISIT_INTERVAL) * VISIT_INTERVAL
+        ends = any(
+            now - MINUTE < hold.until <= now + MINUTE
+            or (hold.kind == BREAKER and now - hold.since < WATCHED_FOR)
+            for hold in holds
+        )
+        every = VISIT_INTERVAL if ends or self._wakes_on else MINUTE
+        at = max(min(instants), last + every)
+        return -(-at // every) * every
 
     def forget_supervisors(self) -> None:
         """Replace the instances of the supervisor, as a deployment does."""

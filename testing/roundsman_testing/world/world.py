@@ -38,6 +38,7 @@ from roundsman.model.events import CommandSource, HistoryRow, Reconcile, Resubmi
 from roundsman.model.holds import ALL_ORDERS, BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.events import with_signal_id
@@ -367,7 +368,8 @@ class World:
         if kind == BREAKER:
             self.processes.guards.close(agent)
         self.trace.note(self.now, "{} is released", agent)
-        self.processes.wake_first(self.post)
+        if kind == OPERATOR:
+            self.processes.wake_first(self.post, agent)
 
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
@@ -418,7 +420,7 @@ class World:
         over = share == ALL_ORDERS
         holds.change(held, replace(held, until=self.now) if over else replace(held, released=share))
         self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
-        self.processes.wake_first(self.post)
+        self.processes.wake_first(self.post, EVERY_ORDER)
 
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.

@@ -23,6 +23,7 @@ from roundsman import (
 from roundsman.agents.agent import UNGUARDED
 from roundsman.agents.guard import Guard
 from roundsman.model.events import Outcome
+from roundsman.model.task import Effect
 from roundsman.wire.messages import AgentRequest, Reply
 from tests.support.agent_samples import Clock, charge_card, raising, reply, request, returning
 from tests.support.guards import FakeGuard, Terms
@@ -111,6 +112,57 @@ def test_a_perform_that_did_not_happen_is_done_and_does_not_count_as_a_repeat(
     assert payment.says(request()).result == "done"
     assert payment.order == ["probe", "perform"]
     assert not payment.called[1][1].outcome_unknown
+
+
+# The service may have forgotten the key: only the probe is asked.
+
+
+def test_a_probe_that_outlives_the_key_decides_that_it_happened(clock: Clock) -> None:
+    payment = Payment(clock, YES)
+    answer = payment.says(request(probe_only=True))
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    assert payment.order == ["probe"]
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_what_did_not_happen_is_not_performed_under_a_key_that_may_be_forgotten(
+    clock: Clock, unknown: bool
+) -> None:
+    payment = Payment(clock, NO)
+    answer = payment.says(request(probe_only=True, outcome_unknown=unknown))
+    assert (answer.outcome, answer.effect) == (Outcome.HELD, Effect.NONE)
+    assert (answer.retry_after, answer.outcome_unknown) == (0, False)
+    assert payment.order == ["probe"]
+
+
+def test_a_probe_that_fails_lets_nothing_be_performed_under_a_forgotten_key(clock: Clock) -> None:
+    payment = Payment(clock, [TransientError("503"), TransientError("503"), NO])
+    answer = payment.says(request(probe_only=True))
+    assert (answer.outcome, answer.effect) == (Outcome.HELD, Effect.NONE)
+    payment = Payment(clock, TransientError("503"))
+    assert payment.says(request(probe_only=True)).outcome is Outcome.TRANSIENT
+    assert payment.order == ["probe"] * 3
+
+
+def test_code_without_the_probe_does_nothing_under_a_forgotten_key(clock: Clock) -> None:
+    agent = Agent("payment")
+    agent.performs(charge_card)(returning("done"))
+    answer = reply(agent, clock, request(probe_only=True))
+    assert answer.error is not None
+    assert (answer.outcome, answer.error.type) == (Outcome.TRANSIENT, "NoHandler")
+    assert answer.error.unexpected
+
+
+def test_a_probe_that_is_declared_to_outlive_the_key_must_be_bound() -> None:
+    declared = replace(
+        charge_card, key_lifetime=timedelta(days=1), probe_outlives_key=True, compensation=None
+    )
+    agent = Agent("payment")
+    agent.performs(declared)(returning("done"))
+    with pytest.raises(DefinitionError, match="finds the effect without the key, but has no probe"):
+        agent.check_functions()
+    agent.probes(declared)(returning(NO))
+    agent.check_functions()
 
 
 def test_a_try_that_may_have_happened_is_probed_before_the_next(clock: Clock) -> None:

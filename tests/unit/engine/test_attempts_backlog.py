@@ -15,10 +15,9 @@ import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
-from roundsman.engine.decision import SKEW
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.model.events import AgentView, Inspect, Outcome, Start, StartTask
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord

@@ -5,11 +5,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.coping_stories import FENCED, SLOW

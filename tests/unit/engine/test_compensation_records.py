@@ -1,11 +1,10 @@
 """What an undo leaves behind: the record and the history, when it begins and when it is over."""
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.model.events import AgentView, Decision
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
 from tests.support.coping_stories import FENCED, ONCE, routed

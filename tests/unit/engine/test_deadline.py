@@ -176,10 +176,9 @@ def test_a_task_whose_steps_are_all_done_does_not_fail_at_its_deadline() -> None
 def test_a_hold_moves_the_complete_by_and_not_the_deadline() -> None:
     world = limited()
     world.hold("worker", 2 * HOUR).start()
-    world.wait(5 * 60).inspect()
+    world.wait_until(DEADLINE).inspect()
     assert world.task.complete_by > T0 + HOUR * SECOND
     assert world.task.deadline == DEADLINE
-    world.wait_until(DEADLINE).inspect()
     assert world.task_state() is TaskState.ARCHIVED
 
 

@@ -73,7 +73,7 @@ compensations = st.none() | st.builds(
     complete_within=st.none() | seconds(5, 60),
     retry=retries,
     fences_late_performs=st.booleans(),
-    key_lifetime=st.none() | seconds(121, 300),
+    key_lifetime=st.none() | seconds(126, 300),
 )
 conditions = st.sampled_from(
     [None, None, None, "input.yes", "input.no", "results.s0", "abs(input.text)"]
@@ -213,12 +213,12 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
             assert record.failure_count <= earlier.failure_count, "a hold counts nothing"
         check_agents(made, name, earlier, record, event)
         assert record.failure_count <= attempts(made, name, record.operation)
+        if record.locked_by != earlier.locked_by and record.key_until is not None:
+            assert (record.until or 0) <= record.key_until, "the service may have forgotten it"
         if record.operation == UNDO:
             undone = after.ending is not None and after.ending.undo
             assert undone or record.after_undo is not None
             assert record.started_at is not None
-            if record.locked_by != earlier.locked_by and record.key_until is not None:
-                assert (record.until or 0) <= record.key_until, "the service may find nothing"
     if any(record.held_since is not None for record in before.steps.values()):
         late = after.ending is not None and "not complete by" in after.ending.why
         assert before.ending is not None or not late, "a held task fails of no time"

@@ -1,10 +1,9 @@
 """Replies and events that change less than they might: late, under other keys, without a plan."""
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.events import Outcome
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.coping_stories import LATER

@@ -6,12 +6,11 @@ import pytest
 
 from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
-from roundsman.engine.decision import SKEW
 from roundsman.engine.due import ParkedFor, parked_for
 from roundsman.engine.requests import agent_of
 from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.situations import SEVERAL
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CALL_NOTES_LAST, AfterUndo, Effect, StepError, idempotency_key

@@ -232,14 +232,6 @@ def test_the_lifetime_counts_from_the_first_request_and_not_from_the_last() -> N
     assert requests_in(world.start()) == []
 
 
-def test_a_step_is_performed_again_although_the_lifetime_of_its_key_is_over() -> None:
-    a = step("a", compensation=EXPIRES, retry=Retry(max_attempts=5))
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
-    world.fails("a", retry_after=3 * 3_600_000)
-    assert requests_in(world.wait(3 * 3_600).start()) == ["a"]
-
-
 def test_a_fresh_key_has_a_lifetime_of_its_own() -> None:
     world = completed(compensation=EXPIRES)
     world.ask_undo()

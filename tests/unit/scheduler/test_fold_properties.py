@@ -50,7 +50,12 @@ class Twins:
 
 
 def comparable(result: object) -> object:
-    """A result without what it sent of what was owed, which is compared as it arrived."""
+    """A result without what it sent of what was owed, which is compared as it arrived.
+
+    Of an exception, its type and text: two of them are never equal.
+    """
+    if isinstance(result, Exception):
+        return type(result), str(result)
     return replace(result, unnoted=None) if isinstance(result, Handled) else result
 
 

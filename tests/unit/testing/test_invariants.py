@@ -33,7 +33,7 @@ from roundsman_testing import (
     ProcessingOptions,
     World,
 )
-from roundsman_testing.ledger import EffectKey, Ledger
+from roundsman_testing.ledger import EffectKey, Ledger, Moment
 from roundsman_testing.memory import MemoryStore
 from roundsman_testing.world.agents import RequestRun
 from roundsman_testing.world.outbox import WorldOutbox
@@ -140,8 +140,8 @@ def forgets_what_it_saves(patch: Patch, _: World) -> None:
 def repeats_what_it_did(patch: Patch, world: World) -> None:
     perform = Ledger.perform
 
-    def again(self: Ledger, effect: EffectKey, *, fenced: bool) -> bool:
-        done = perform(self, effect, fenced=fenced)
+    def again(self: Ledger, effect: EffectKey, *, fenced: bool, when: Moment) -> bool:
+        done = perform(self, effect, fenced=fenced, when=when)
         self.count[effect.key] += effect.step == "charge"
         return done
 
@@ -151,7 +151,9 @@ def repeats_what_it_did(patch: Patch, world: World) -> None:
 def knows_no_fence(patch: Patch, world: World) -> None:
     perform = Ledger.perform
     patch.setattr(
-        Ledger, "perform", lambda self, effect, *, fenced: perform(self, effect, fenced=False)
+        Ledger,
+        "perform",
+        lambda self, effect, **others: perform(self, effect, **{**others, "fenced": False}),
     )
     world.on("charge").lands_late(timedelta(minutes=30)).refuses()
 

@@ -52,6 +52,7 @@ requests = st.builds(
     sent_at=instants,
     perform_key=st.none() | texts,
     outcome_unknown=st.booleans(),
+    probe_only=st.booleans(),
 )
 errors = st.builds(StepError, type=texts, message=st.text(characters))
 base = {

@@ -203,9 +203,10 @@ class Agent:
         """Return one sentence for each function that this agent lacks; empty if there is none.
 
         A step of the agent needs a function that performs it, one that undoes it if it has a
-        compensation, and a probe if the undo is verified. Checked are the steps of `workflows`, of
-        the workflows that the agent was created with, and the steps that are bound. A function of a
-        step that no workflow has is not a problem: orders under an older plan may need it.
+        compensation, and a probe if the undo is verified or the probe outlives the key. Checked are
+        the steps of `workflows`, of the workflows that the agent was created with, and the steps
+        that are bound. A function of a step that no workflow has is not a problem: orders under an
+        older plan may need it.
         """
         given = {workflow.name: workflow for workflow in workflows}
         every = [*given.values(), *(w for n, w in self._workflows.items() if n not in given)]
@@ -225,6 +226,12 @@ class Agent:
                 )
                 found.setdefault((step.name, "undo"), sentence)
             verifies = step.compensation is not None and step.compensation.verify
+            if step.probe_outlives_key and (step.name, "probe") not in self._functions:
+                sentence = (
+                    f"{where} says that its probe finds the effect without the key, but has no "
+                    f"probe; add one with @{self.name}.probes(...), or remove probe_outlives_key"
+                )
+                found.setdefault((step.name, "probe"), sentence)
             if verifies and (step.name, "probe") not in self._functions:
                 sentence = (
                     f"{where} has a compensation that is verified, but no probe; add one with "
@@ -369,6 +376,12 @@ class Agent:
                 "workflow had when it was submitted"
             )
             return unexpected(NO_HANDLER, message, DEPLOYED_WITHIN)
+        if request.probe_only and (name, "probe") not in self._functions:
+            message = (
+                f"the code of the {self.name} agent has no probe of {request.step}, and its "
+                "service may have forgotten the key of the order; deploy the agent with it"
+            )
+            return unexpected(NO_HANDLER, message, DEPLOYED_WITHIN)
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
@@ -402,6 +415,7 @@ class Agent:
             note=note,
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
+            probe_only=request.probe_only,
             verifies_undo=compensation is not None and compensation.verify,
             reminds=(name, REMIND) in self._functions,
         ).make()

@@ -89,6 +89,8 @@ class Attempt:
     """Finds out whether the step's perform took effect; None if the author bound no probe."""
     fences_late_performs: bool = False
     """As in the step's Compensation."""
+    probe_only: bool = False
+    """The service may have forgotten the key: only the probe is asked (`AgentRequest`)."""
     verifies_undo: bool = False
     """After an undo, the probe must say that nothing stands (`Compensation.verify`)."""
     reminds: bool = False
@@ -137,10 +139,15 @@ class Attempt:
 
     def _try(self) -> AttemptResult:
         self._tries += 1
-        if self.probe is not None and self.request.outcome_unknown and not self._probed:
+        asks = self.probe_only or (self.request.outcome_unknown and not self._probed)
+        if self.probe is not None and asks:
             result = self._ask(self.probe)
             if result is not None:
                 return result
+        if self.probe_only:
+            why = "the probe says that it did not happen; it is performed under another key"
+            nothing = held(why, 0, outcome_unknown=False)
+            return replace(nothing, effect=Effect.NONE)
         try:
             ended = self._returned(self._call(self.function))
             self._verify(ended)

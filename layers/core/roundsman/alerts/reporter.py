@@ -21,6 +21,7 @@ from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.samples import Sample
 from roundsman.definition.plan import Plan
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.model.credit import credited_now
 from roundsman.model.events import Agents
 from roundsman.model.failure import ARCHIVED, NO_STEP, UNREADABLE, Failure, Group, failure_of
 from roundsman.model.instants import SECOND
@@ -184,7 +185,8 @@ class Reporter:
         self._remember(group.id, now)
         if group.undone:
             return Reported(group.id)
-        member = Member(group.opened_by, group.since, sample.task.complete_by if sample else 0)
+        complete_by = credited_now(sample.task, now).complete_by if sample else 0
+        member = Member(group.opened_by, group.since, complete_by)
         samples = [sample] if sample else []
         agents = known_agents(self._board)
         alert = group_alert(AlertKind.FIRST, group, census_of([member]), samples, agents, now)

@@ -28,7 +28,7 @@ from roundsman.definition.workflow import (
     Workflow,
 )
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.json import Json, canonical_json, parse_json, sha256, size_in_bytes
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
@@ -107,9 +107,6 @@ class CompensationPlan:
     complete_within: int
     retry: RetryPlan
     fences_late_performs: bool
-    key_lifetime: int | None = None
-    """For how long the service finds the effect by its key, counted from the first request; None
-    for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +162,11 @@ class StepPlan:
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
     """The result is not shown to operators."""
+    key_lifetime: int | None = None
+    """How long the service remembers a key, counted from the first request under it; None for
+    ever."""
+    probe_outlives_key: bool = False
+    """The probe finds the effect without the key."""
     input_masked: tuple[str, ...] = ()
     """Of a kind of steps that may be added: the paths of the fields of its own input that are not
     shown to operators."""
@@ -176,6 +178,13 @@ class StepPlan:
     """In an expanded plan, the index of the item, from 0."""
     added_by: str | None = None
     """In an expanded plan, the step that added this one at run time; else None."""
+
+    def too_long(self, result: Json) -> str | None:
+        """Why the result is longer than the plan allows, in words; None if it is not."""
+        size = size_in_bytes(result)
+        if size <= self.result_limit:
+            return None
+        return f"the result has {size} bytes; the plan allows {self.result_limit}"
 
     @property
     def fans_out(self) -> bool:
@@ -578,6 +587,11 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
         found["reads"] = sorted(set(step.reads))
     if step.result_masked:
         found["resultMasked"] = True
+    # A plan without them keeps its hash. Older code ignores them, and sends requests in any case.
+    if step.lifetime_of_keys is not None and step.compensation is None:
+        found["keyLifetime"] = milliseconds(step.lifetime_of_keys)
+    if step.probe_outlives_key:
+        found["probeOutlivesKey"] = True
     if masked := step.masked_paths():  # older code ignores it
         found["inputMasked"] = sorted(masked)
     return found
@@ -606,9 +620,9 @@ def _compensation(compensation: Compensation, step: Step) -> Json:
         "retry": _retry(compensation.retry),
         "fencesLatePerforms": compensation.fences_late_performs,
     }
-    if compensation.key_lifetime is not None:
+    if step.lifetime_of_keys is not None:
         # A plan without it keeps its hash. Older code ignores it, and sends the undo in any case.
-        found["keyLifetime"] = milliseconds(compensation.key_lifetime)
+        found["keyLifetime"] = milliseconds(step.lifetime_of_keys)
     return found
 
 
@@ -706,6 +720,9 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
     agents = _as(list, document.get("agents", [document["agent"]]))
     heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
     tolerate, reads = document.get("tolerate", 0), document.get("reads")
+    # Of a step that can be undone, it stands where older code looks for it.
+    has_lifetime = document if compensation is None else _as(dict, compensation)
+    lifetime = has_lifetime.get("keyLifetime")
     return StepPlan(
         name=_as(str, document["name"]),
         agents=tuple(_as(str, agent) for agent in agents),
@@ -722,6 +739,8 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         next_agent_on=tuple(_as(str, one) for one in _as(list, document.get("nextAgentOn", []))),
         reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
         result_masked=_as(bool, document.get("resultMasked", False)),
+        key_lifetime=None if lifetime is None else _as(int, lifetime),
+        probe_outlives_key=_as(bool, document.get("probeOutlivesKey", False)),
         input_masked=tuple(_as(str, one) for one in _as(list, document.get("inputMasked", []))),
     )
 
@@ -739,12 +758,10 @@ def _read_retry(value: Json) -> RetryPlan:
 
 def _read_compensation(value: Json) -> CompensationPlan:
     document = _as(dict, value)
-    lifetime = document.get("keyLifetime")
     return CompensationPlan(
         complete_within=_as(int, document["completeWithin"]),
         retry=_read_retry(document["retry"]),
         fences_late_performs=_as(bool, document["fencesLatePerforms"]),
-        key_lifetime=None if lifetime is None else _as(int, lifetime),
     )
 
 

@@ -122,6 +122,8 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "next_agent_on": ", ".join(step.next_agent_on) or "none",
         "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
         "result_masked": "yes" if step.result_masked else "no",
+        "key_lifetime": "none" if step.key_lifetime is None else _seconds(step.key_lifetime),
+        "probe_outlives_key": "yes" if step.probe_outlives_key else "no",
         "input_masked": ", ".join(step.input_masked) or "none",
     }
 
@@ -143,9 +145,7 @@ def _compensation(compensation: CompensationPlan | None) -> str:
         return "none"
     fences = "fences" if compensation.fences_late_performs else "does not fence"
     within = _seconds(compensation.complete_within)
-    lifetime = compensation.key_lifetime
-    keys = "" if lifetime is None else f", finds keys for {_seconds(lifetime)}"
-    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs{keys}"
+    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs"
 
 
 def _strategy(strategy: StrategyPlan) -> str:

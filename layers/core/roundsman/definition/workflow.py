@@ -24,7 +24,7 @@ from roundsman.model.checks import (
     check_tuple,
     check_type,
 )
-from roundsman.model.instants import format_duration, milliseconds
+from roundsman.model.instants import SKEW, format_duration, milliseconds
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_RESULT, MOST_AGENTS
 from roundsman.model.task import LABEL, added_name
@@ -146,10 +146,7 @@ class Compensation:
     perform with that key forever. Without this promise, an undo waits until no request to perform
     the step can arrive any more."""
     key_lifetime: timedelta | None = None
-    """How long the remote service finds an effect by its idempotency key, counted from the first
-    request to perform the step. After that, no undo is sent: the service might answer that there is
-    nothing to undo, although the effect stands. The undo has failed then (`KeyExpired`), and a
-    person decides. None: for ever."""
+    """As `Step.key_lifetime`, for a step that can be undone. It is given in one place."""
     verify: bool = False
     """After each undo, the step's probe is asked in the same attempt. If it says that the effect
     still stands, or cannot say, the attempt of the undo has failed. The agent must have a probe
@@ -210,6 +207,16 @@ class Step:
     correction of any other field does not affect the step."""
     result_masked: bool = False
     """The result is not shown to operators, and neither are its values in messages."""
+    key_lifetime: timedelta | None = None
+    """How long the remote service remembers an idempotency key, counted from the first request to
+    perform the step. After that, nothing is sent under the key: a repeated request might take
+    effect twice, and an undo might find nothing although the effect stands. If the outcome is
+    unknown then, the step has failed (`KeyExpired`), and so has an undo: a person decides. None:
+    for ever."""
+    probe_outlives_key: bool = False
+    """A promise: the step's probe finds the effect without the key, also when the service has
+    forgotten that. The probe then decides after `key_lifetime`, and no person has to. The agent
+    must have a probe of the step."""
     input: type[object] | None = field(default=None, repr=False)
     """Of a kind of steps that may be added: the TypedDict or dataclass of what such a step is added
     with. None: any JSON."""
@@ -224,7 +231,7 @@ class Step:
         check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
             check_type(f"{where}: compensation", self.compensation, Compensation)
-            self._check_key_lifetime(where, self.compensation)
+        self._check_key_lifetime(where)
         if self.reads is not None:
             check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
         check_type(f"{where}: result_masked", self.result_masked, bool)
@@ -265,12 +272,37 @@ class Step:
                 "happened at one agent is undone before the next may act"
             )
 
-    def _check_key_lifetime(self, where: str, compensation: Compensation) -> None:
-        needed = self.complete_within + (compensation.complete_within or self.complete_within)
-        if compensation.key_lifetime is not None and compensation.key_lifetime <= needed:
+    @property
+    def lifetime_of_keys(self) -> timedelta | None:
+        """The `key_lifetime` of the step or of its compensation; None if keys last for ever."""
+        of_undo = None if self.compensation is None else self.compensation.key_lifetime
+        return of_undo if self.key_lifetime is None else self.key_lifetime
+
+    def _check_key_lifetime(self, where: str) -> None:
+        check_type(f"{where}: probe_outlives_key", self.probe_outlives_key, bool)
+        if self.key_lifetime is not None:
+            check_duration(f"{where}: key_lifetime", self.key_lifetime)
+        undo, lifetime = self.compensation, self.lifetime_of_keys
+        if lifetime is None:
+            if self.probe_outlives_key:
+                raise DefinitionError(
+                    f"{where}: probe_outlives_key needs key_lifetime; keys that last for ever are "
+                    "not outlived"
+                )
+            return
+        if undo is not None and undo.key_lifetime not in (None, lifetime):
             raise DefinitionError(
-                f"{where}: key_lifetime is over before one attempt to perform and one to undo the "
-                "step; raise it, or lower complete_within"
+                f"{where}: key_lifetime of the step and that of its compensation are different; "
+                "give it once: the service has one lifetime of keys"
+            )
+        needed = self.complete_within + timedelta(milliseconds=SKEW)
+        if undo is not None:
+            needed += undo.complete_within or self.complete_within
+        if lifetime <= needed:
+            attempts = "one attempt to perform" + (" and one to undo" if undo is not None else "")
+            raise DefinitionError(
+                f"{where}: key_lifetime is over before {attempts} the step; raise it, or lower "
+                "complete_within"
             )
 
     def _check_heartbeat(self, where: str) -> None:
@@ -399,6 +431,8 @@ class _StepWithoutAgent(Step):
     next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
     reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
     result_masked: bool = field(init=False, default=False, repr=False)
+    key_lifetime: timedelta | None = field(init=False, default=None, repr=False)
+    probe_outlives_key: bool = field(init=False, default=False, repr=False)
     input: type[object] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:

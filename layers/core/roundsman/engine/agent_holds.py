@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.request_deadlines import fits_key
 from roundsman.engine.routing import agent_now, candidates, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
@@ -125,6 +126,16 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         context.decision.note(
             f"{step.name}: returned by its agent, which proves that the step had no effect"
+        )
+        return
+    if effect is Effect.NONE and not fits_key(step, record, context.now):
+        why = "nothing has happened under its key, which its service may forget"
+        context.decision.requeue(
+            step.name, StepEvent.HELD, outcome_unknown=False, effect=effect, uncounted_timeouts=0
+        )
+        context.decision.new_round(step.name)
+        context.decision.record(
+            "requeued", step.name, None, f"{step.name}: {why}; it begins under another key"
         )
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)

@@ -17,13 +17,22 @@ from roundsman.engine.agent_holds import (
     park,
     stays_at,
 )
-from roundsman.engine.compensation import begin_undo, key_ends_at
+from roundsman.engine.compensation import begin_undo, undo_is_in_time
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
 from roundsman.engine.left_out import note_untaken
-from roundsman.engine.on_failure import give_up
+from roundsman.engine.on_failure import give_up, undoes
 from roundsman.engine.reminders import first_reminder
-from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
+from roundsman.engine.request_deadlines import (
+    ends_at,
+    first_sent_at,
+    fits_key,
+    key_runs_out_at,
+    key_until,
+    patience_behind,
+    time_of,
+    within_key,
+)
 from roundsman.engine.routing import (
     agent_now,
     lag,
@@ -70,7 +79,8 @@ undo has no other bound, and an instant after the year 9999 has no text."""
 
 OVERDUE = "Overdue"
 KEY_EXPIRED = "KeyExpired"
-"""The error type of an undo that is not sent, because the `key_lifetime` of its step is over."""
+"""The error type of a step that is not performed again, or not undone, because its service may have
+forgotten its key (`key_lifetime`)."""
 
 MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
@@ -80,7 +90,8 @@ attempts. After that, an agent that dies at each attempt is detected."""
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
-    An undo that would end after the lifetime of the step's key fails instead.
+    A request that would end when the service may have forgotten the step's key is not sent: the
+    step begins a new round if that is safe, or has failed.
 
     The attempt waits until now, plus the agent's backlog, plus the time limit of the operation. A
     perform may not act after the task's complete-by; an undo may.
@@ -89,18 +100,18 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     if agent is None:
         park(context, step)
         return
+    if _key_has_expired(context, step, agent):
+        return
     record = context.decision.step(step.name)
     operation = record.operation
     behind = lag(context, agent)
     read_at = context.now + behind
-    until = read_at + time_of(step, operation) + record.granted
-    if operation == UNDO and record.key_until is not None and until > record.key_until:
-        _key_has_expired(context, step, record.key_until)
-        return
+    keyed = _of_its_key(context, step, agent)
+    until = within_key(step, keyed, read_at + time_of(step, operation) + record.granted)
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
         ends_by = min(until + patience, context.decision.task.perform_by)
-        acts_until = max(acts_until or 0, ends_by)
+        acts_until = max(acts_until or 0, within_key(step, keyed, ends_by))
     if operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
         if step.heartbeat_within is not None:
@@ -108,9 +119,6 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     # The first request under a key: no earlier one had another input.
     unused = record.started_at is None and not record.tried
     newest = len(context.decision.task.corrections)
-    key_until = None if agent != agent_now(step, record) else record.key_until
-    if key_until is None and operation == PERFORM:
-        key_until = key_ends_at(step, context.now)
     attempt = record.failure_count + 1
     context.decision.move(
         step.name,
@@ -128,7 +136,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         outcome_unknown=record.outcome_unknown
         or notes_may_be_gone(step, record, max(until, acts_until or 0)),
         corrections=newest if unused else record.corrections,
-        key_until=key_until,
+        key_since=keyed.key_since,
+        key_until=keyed.key_until,
     )
     context.decision.action(SendRequest(step.name))
     _record_reroute(context, step, record, agent)
@@ -136,16 +145,92 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     context.decision.note(f"{_what(step, operation)}: {numbered} claimed")
 
 
-def _key_has_expired(context: DecisionContext, step: StepPlan, key_until: int) -> None:
+def _of_its_key(context: DecisionContext, step: StepPlan, agent: str) -> StepRecord:
+    """The record with the times of the key that a claim at the agent uses."""
+    record = context.decision.step(step.name)
+    if record.operation == UNDO:
+        return record
+    other = agent != agent_now(step, record)
+    first, known = (None, None) if other else (first_sent_at(record), record.key_until)
+    since = None if first == context.now else first
+    keyed = replace(record, started_at=context.now, key_since=since, key_until=known)
+    return replace(keyed, key_until=key_until(step, keyed))
+
+
+def _key_has_expired(context: DecisionContext, step: StepPlan, agent: str) -> bool:
+    """Whether no request may be sent under the step's key any more, and the step has failed.
+
+    A step of which it is proven that nothing took effect begins a new round instead. A probe that
+    finds the effect without the key is asked.
+    """
+    record = context.decision.step(step.name)
+    if agent != agent_now(step, record):
+        return False
+    performs = record.operation == PERFORM
+    asks_probe = performs and step.probe_outlives_key
+    behind = 0 if asks_probe else lag(context, agent)  # nothing is too late for the probe
+    until = key_until(step, record)
+    if until is None or fits_key(step, record, context.now + behind):
+        return False
+    if performs and record.effect is Effect.NONE:
+        context.decision.new_round(step.name)
+        context.decision.note(
+            f"{step.name}: had no effect under its key; it begins under a new one"
+        )
+        return False
+    if asks_probe:
+        context.decision.note(f"{step.name}: its service may have forgotten its key: only probed")
+        return False
+    if performs:
+        _perform_has_expired(context, step, until, behind)
+    else:
+        _undo_has_expired(context, step, until)
+    return True
+
+
+def _undo_has_expired(context: DecisionContext, step: StepPlan, until: int) -> None:
     """The undo has failed without a request: the service might find nothing, and say that it is
     undone."""
     error = StepError(
         KEY_EXPIRED,
-        f"its service finds the effect by its key only until {second(key_until)}; look there, undo "
+        f"its service finds the effect by its key only until {second(until)}; look there, undo "
         "it by hand, and resolve the step",
     )
     why = f"{_what(step, UNDO)}: not sent: {error.message}"
     give_up(context, step, StepEvent.REFUSED, error, why)
+
+
+def _perform_has_expired(context: DecisionContext, step: StepPlan, until: int, behind: int) -> None:
+    """The step has failed without another request: the service might perform it once more.
+
+    It is undone by its key, if there is time for that and its plan undoes it or has another agent
+    for it. Otherwise a person looks at the service.
+    """
+    record = context.decision.step(step.name)
+    in_time = undo_is_in_time(context, step, behind)
+    known = f"its service knows its key only until {second(until)}, so no further request fits"
+    other = next_agent(context, step)
+    if in_time and other is not None:
+        error = StepError(KEY_EXPIRED, known)
+        context.decision.record("failed", step.name, None, f"{step.name}: {known}")
+        begin_undo(
+            context,
+            step,
+            after_undo=AfterUndo.NEXT_AGENT,
+            error=error,
+            then=f"after its undo at {agent_now(step, record)}, the step begins at {other}",
+        )
+        return
+    too_late = step.compensation is not None and not in_time
+    if not too_late and undoes(context, step.on_failure):
+        error = StepError(KEY_EXPIRED, f"{known}, and whether it took effect is unknown")
+    else:
+        error = StepError(
+            KEY_EXPIRED,
+            f"{known}, and whether it took effect is unknown; look there, and resolve the step",
+        )
+    why = f"{step.name}: not sent again: {error.message}"
+    give_up(context, step, StepEvent.REFUSED, error, why, archives=too_late)
 
 
 def _record_reroute(
@@ -561,6 +646,9 @@ def _try_again_after(
     at = context.now + wait
     if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
+    too_late_at = key_runs_out_at(step, record, context.now)
+    if too_late_at is not None:
+        at = min(at, too_late_at)
     context.decision.move(
         step.name,
         event,
@@ -576,6 +664,8 @@ def _try_again_after(
         waits=record.waits + int(window.until is not None and event is StepEvent.WAITS_ON),
     )
     context.decision.action(InspectAt(at))
+    if at == too_late_at and at < context.now + wait:
+        return f"no attempt fits after {second(at)}, since its service may forget its key"
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
     elsewhere = ""
@@ -618,7 +708,8 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
     within = time_of(step, operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
     by = started_at + within
-    if operation == PERFORM:  # as in `claim`
+    by = within_key(step, record, by)  # as in `claim`
+    if operation == PERFORM:
         by = min(by, task_ends_at)
     ends_by = ends_at(step, record, by, task_ends_at)
     until = started_at + view.lag + given

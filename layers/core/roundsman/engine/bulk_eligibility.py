@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.definition.plan import Plan
+from roundsman.engine.compensation import expired_key
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.engine.routing import agent_now
 from roundsman.errors import Refused
@@ -117,6 +118,10 @@ def judged(
     except Refused as refused:
         return NotFor(str(refused))
     to_undo = after.ending is not None and after.ending.undo
+    if to_undo and plan is not None:
+        expired = expired_key(plan.for_task(after), after.steps, at)
+        if expired is not None:
+            return NotFor(expired)
     if after.plan != task.plan and next_plan is not None:
         plan = next_plan.for_task(after)
     ending = after.ending is not None

@@ -8,16 +8,18 @@ longer for clocks that differ.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
-from roundsman.definition.plan import StepPlan
-from roundsman.engine.decision import SKEW, DecisionContext
-from roundsman.engine.effects import is_to_undo, may_have_been_performed
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.decision import DecisionContext
+from roundsman.engine.effects import is_to_undo, left_to_undo, may_have_been_performed
 from roundsman.engine.history import few_words, polled_words
+from roundsman.engine.request_deadlines import first_sent_at, key_until, undo_fits_key
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
-from roundsman.model.instants import second
+from roundsman.model.instants import SKEW, second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
 from roundsman.model.states import SETTLED, ProcessState
@@ -137,9 +139,6 @@ def begin_undo(
     step goes on.
     """
     record = context.decision.step(step.name)
-    key_until = record.key_until
-    if key_until is None and record.started_at is not None:  # begun under a plan without lifetime
-        key_until = key_ends_at(step, record.started_at)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
     claim_by = context.decision.start_by(not_before or context.now)
@@ -157,7 +156,8 @@ def begin_undo(
         granted=0,
         after_undo=after_undo,
         uncounted_timeouts=0,
-        key_until=key_until,
+        key_since=first_sent_at(record),
+        key_until=key_until(step, record),
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
@@ -171,10 +171,32 @@ def begin_undo(
     context.decision.record("undo", step.name, None, reason)
 
 
-def key_ends_at(step: StepPlan, at: int) -> int | None:
-    """Until when the service finds an effect of the first request under a key, claimed at `at`."""
-    lifetime = None if step.compensation is None else step.compensation.key_lifetime
-    return None if lifetime is None else at + lifetime
+def undo_is_in_time(context: DecisionContext, step: StepPlan, lag: int = 0) -> bool:
+    """Whether the step can be undone by its key if its undo begins now.
+
+    `lag` (ms) is that of the queue of its agent.
+    """
+    record, at = context.decision.step(step.name), context.now
+    acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
+    if acts_until is not None:
+        at = max(at, acts_until + SKEW)
+    return undo_fits_key(step, record, at + lag)
+
+
+def expired_key(plan: Plan, steps: Mapping[str, StepRecord], at: int) -> str | None:
+    """Why no order is undone unseen whose steps are these, in words; None if it may be.
+
+    The undo of one of them would end, if it was read at `at` (epoch ms), after the lifetime of the
+    step's key. The engine would undo the other steps and archive the order, so that somebody looks
+    at the service.
+    """
+    for name in left_to_undo(plan, steps):
+        if not undo_fits_key(plan.steps[name], steps[name], at):
+            return (
+                f"the key of {name} has expired, so its service may not find the effect any more: "
+                "undo this order by itself, and look at the service"
+            )
+    return None
 
 
 def undone(
@@ -231,6 +253,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
+        key_since=None,
         key_until=None,
         left_out=None,
         started_at=None,
@@ -276,6 +299,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
         failure_count=0,
+        key_since=None,
         key_until=None,  # it was left with a proof that nothing happened there, or undone
         outcome_unknown=True,
         error=None,

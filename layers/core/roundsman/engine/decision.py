@@ -16,7 +16,7 @@ from roundsman.engine.effects import (
     without_compensation,
 )
 from roundsman.engine.history import SIGNAL_UNREAD, seq
-from roundsman.engine.request_deadlines import ends_at
+from roundsman.engine.request_deadlines import ends_at, first_sent_at
 from roundsman.engine.signal_readers import steps_left, unreadable
 from roundsman.engine.transitions import (
     CountsInARow,
@@ -38,11 +38,12 @@ from roundsman.model.events import (
     HistoryRow,
     Inspect,
     Replied,
+    SendRequest,
     Signalled,
     Start,
 )
 from roundsman.model.failure import failure_of, shortened
-from roundsman.model.instants import LONG_OVER, SECOND
+from roundsman.model.instants import LONG_OVER, SKEW
 from roundsman.model.json import Json
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
@@ -81,10 +82,6 @@ from roundsman.model.task import (
     UnreadSignal,
 )
 
-SKEW = 5 * SECOND
-"""How far the clocks of functions may differ, in ms. A request may act this long after its
-complete-by."""
-
 STATUSES = {
     TaskState.COMPLETED: "completed",
     TaskState.ARCHIVED: "failed",
@@ -119,6 +116,7 @@ class StepChanges(TypedDict, total=False):
     effect: Effect | None
     outcome_unknown: bool
     wait_ended_at: int | None
+    key_since: int | None
     key_until: int | None
     failure_count: int
     retry_until: int | None
@@ -360,7 +358,9 @@ class DecisionBuilder:
             round=record.round + 1,
             corrections=len(self.task.corrections),
             reminders=0,
+            key_since=self.now,
             key_until=None,
+            effect=Effect.NONE,
             left_out=None,
         )
 
@@ -391,19 +391,30 @@ class DecisionBuilder:
         if last > before.get(as_name, 0):
             self.task = replace(self.task, used_rounds={**before, as_name: last})
 
-    def mark_possibly_performed(self, name: str, at: int | None) -> None:
-        """Record that the waiting step may have been performed since `at` (epoch ms).
+    def mark_possibly_performed(self, name: str, since: int, *, claimed: bool) -> None:
+        """Record that the waiting step may have been performed since `since` (epoch ms).
 
-        Its effect is unknown then, and an undo of the task includes it. With None for `at`, a step
+        Its effect is unknown then, and an undo of the task includes it. Without `claimed`, a step
         that was never claimed stays so: its condition or its list of items must be evaluated.
         """
-        begun = self.step(name).started_at
+        record = self.step(name)
+        at = since if claimed else None
+        first = first_sent_at(record)
         self.change(
-            name, started_at=at if begun is None else begun, outcome_unknown=True, effect=None
+            name,
+            started_at=at if record.started_at is None else record.started_at,
+            key_since=since if first is None else first,
+            outcome_unknown=True,
+            effect=None,
         )
 
     def end_wait(self, name: str) -> None:
-        """Fail the step, because its task ended before its callback came."""
+        """Fail the step, because its task ended before its callback came.
+
+        A reminder that this decision was to send is not sent: nobody waits for the answer any more.
+        """
+        if SendRequest(name) in self._actions:
+            self._actions.remove(SendRequest(name))
         error = StepError(WAIT_ENDED, "the task ended before the callback came")
         self.fail(name, StepEvent.WAIT_ENDED, error)
         self.change(name, wait_ended_at=self.now)

@@ -15,6 +15,7 @@ from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
+from roundsman.engine.request_deadlines import first_sent_at
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import MOST_RECORDS
@@ -47,8 +48,10 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
     Without items the step is Skipped. Raises UnusableList.
     """
     count = len(_items_that_fit(context, step))
-    if may_have_been_performed(context.decision.step(step.name)):
-        mark_items(context, step, count)
+    record = context.decision.step(step.name)
+    if may_have_been_performed(record):
+        since = first_sent_at(record)
+        mark_items(context, step, count, context.now if since is None else since)
     task = context.decision.task
     context.decision.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
     _skip_former_items(context, step.name, count)
@@ -93,10 +96,10 @@ def items_before_it_begins(context: DecisionContext, step: StepPlan) -> int | No
         return 0
 
 
-def mark_items(context: DecisionContext, step: StepPlan, count: int) -> None:
-    """Record that each item may have been performed before the task was restored."""
+def mark_items(context: DecisionContext, step: StepPlan, count: int, since: int) -> None:
+    """Record that each item may have been performed since `since` (epoch ms), and was restored."""
     for name in item_names(step.name, count):
-        context.decision.mark_possibly_performed(name, None)
+        context.decision.mark_possibly_performed(name, since, claimed=False)
 
 
 def forget_marked_items(context: DecisionContext, step: StepPlan) -> None:

@@ -6,7 +6,7 @@ its deadline. After the point of no return the task is always archived. An opera
 overrides the strategy.
 """
 
-from roundsman.definition.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
+from roundsman.definition.plan import ArchivePlan, StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.left_out import complete_without_result
@@ -23,12 +23,14 @@ def give_up(
     why: str,
     *,
     effect: Effect | None = None,
+    archives: bool = False,
 ) -> None:
     """Mark the step as failed for good, and end the task by the step's strategy.
 
     Called if no attempt of the operation is left or if another cannot help. A tolerated item of a
     fan-out is left out instead. `effect` is what is proven of the step's effect. A step of which an
-    attempt has succeeded, whose result could not be taken, is done without a result instead.
+    attempt has succeeded, whose result could not be taken, is done without a result instead. With
+    `archives` the task is archived in any case: only a person can find out what has happened.
     """
     record = context.decision.step(step.name)
     if record.operation == PERFORM and record.left_out is not None:
@@ -37,14 +39,15 @@ def give_up(
     attempt = record.failure_count + 1 if record.started_at is not None else None
     undo = record.operation == UNDO
     context.decision.fail(step.name, event, error, effect)
-    tolerated = None if undo else tolerance(context, step)
+    tolerated = None if undo or archives else tolerance(context, step)
     reason = f"{why}; {tolerated}" if tolerated else why
     context.decision.record("undo failed" if undo else "failed", step.name, attempt, reason)
     if tolerated:
         leave_out(context, step)
         return
     if not undo:
-        context.decision.end(ending_by(context, step.on_failure, why, step.name, error))
+        strategy = ArchivePlan() if archives else step.on_failure
+        context.decision.end(ending_by(context, strategy, why, step.name, error))
     elif context.decision.ending is None:
         # The step was to go on after this undo. An operator must find out which effects stand.
         context.decision.end(Termination(TaskState.ARCHIVED, why, step.name, error=error))
@@ -55,10 +58,15 @@ def ending_by(
     context: DecisionContext, strategy: StrategyPlan, why: str, step: str | None, error: StepError
 ) -> Termination:
     """How the task ends by this strategy; `step` is the step that failed, or None."""
-    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
-    if isinstance(final, UndoPlan) and not past_no_return(context):
+    if undoes(context, strategy):
         return Termination(TaskState.UNDONE, why, step, undo=True, error=error)
     return Termination(TaskState.ARCHIVED, why, step, error=error)
+
+
+def undoes(context: DecisionContext, strategy: StrategyPlan) -> bool:
+    """Whether the task is undone if a step fails that has this strategy."""
+    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
+    return isinstance(final, UndoPlan) and not past_no_return(context)
 
 
 def past_no_return(context: DecisionContext) -> bool:

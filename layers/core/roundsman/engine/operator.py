@@ -10,9 +10,9 @@ from dataclasses import replace
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.added_steps import forget_added_steps
 from roundsman.engine.attempts import in_time
-from roundsman.engine.compensation import begin_undo, undone
+from roundsman.engine.compensation import begin_undo, undo_is_in_time, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
+from roundsman.engine.decision import NOT_POLLED, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.history import few_words
 from roundsman.engine.left_out import why_not_to_be_read
@@ -24,6 +24,7 @@ from roundsman.engine.plan_change import (
     move_to_plan,
     sent_with_other_results,
 )
+from roundsman.engine.request_deadlines import asks_probe_only, fits_key, key_allows_until
 from roundsman.engine.restored import reconcile
 from roundsman.engine.signals import signalled, wait_anew
 from roundsman.engine.steps import too_large
@@ -44,7 +45,7 @@ from roundsman.model.events import (
     UndoAsked,
     UndoPart,
 )
-from roundsman.model.instants import SECOND, format_duration, iso, second
+from roundsman.model.instants import SECOND, SKEW, format_duration, iso, second
 from roundsman.model.record_limits import LARGEST_RESULT, MOST_PART, MOST_USED_ROUNDS
 from roundsman.model.situations import (
     Asleep,
@@ -57,7 +58,7 @@ from roundsman.model.situations import (
     WithoutAgent,
 )
 from roundsman.model.states import SETTLED, ProcessState, TaskState
-from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
+from roundsman.model.task import PERFORM, AfterUndo, Effect, StepRecord, Task, Termination
 
 KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
@@ -247,9 +248,10 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
     if event.fresh_key:
         raise Refused("an undo must keep its key: under a fresh key it might take effect twice")
     _restart_time_limit(context)
-    for step in failed:
-        if not event.steps or step.name in event.steps:
-            context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+    again = [step for step in failed if not event.steps or step.name in event.steps]
+    _check_keys(context, again)
+    for step in again:
+        context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionContext) -> None:
@@ -267,6 +269,9 @@ def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionCo
     _check_not_done(context, event)
     _go_on(context)
     _perform_changed(context, event, before)
+    under_old_key = [ProcessState.PENDING, ProcessState.UNDO_ERROR]
+    under_old_key += [] if event.fresh_key else [ProcessState.ERROR]
+    _check_keys(context, [step for state in under_old_key for step in _in_state(context, state)])
     for step in _in_state(context, ProcessState.ERROR):
         if event.fresh_key:
             _perform_under_fresh_key(context, step, event)
@@ -275,6 +280,26 @@ def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionCo
     for step in _in_state(context, ProcessState.UNDO_ERROR):
         # Retry the failed undo, and then what follows it.
         context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+
+
+def _check_keys(context: DecisionContext, again: list[StepPlan]) -> None:
+    """Raise Refused if one of the steps would be sent when its service may have forgotten its key.
+
+    It would be performed twice, or its undo would find nothing. Not if it begins under another key,
+    because nothing has happened, or if its probe finds the effect without the key.
+    """
+    gone = []
+    for step in again:
+        record = context.decision.step(step.name)
+        performs = record.operation == PERFORM
+        safe = performs and (step.probe_outlives_key or record.effect is Effect.NONE)
+        if not safe and not fits_key(step, record, context.now):
+            gone.append(step.name)
+    if gone:
+        raise Refused(
+            f"{few_words(gone)}: the service may have forgotten the key, and whether it took "
+            f"effect is unknown; look there, and resolve {'it' if len(gone) == 1 else 'each'} first"
+        )
 
 
 def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
@@ -326,7 +351,9 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Re
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: its key is already fresh")
     stated = step.name in event.not_done and record.effect is not Effect.STANDS
-    stated = stated and not step.fences_late_performs  # a call may hang until the key is spent
+    by_key = undo_is_in_time(context, step)
+    if step.fences_late_performs and by_key:
+        stated = False  # a call may hang until the key is spent
     if stated:
         _check_cannot_act(context, step)
     if stated or record.effect is Effect.NONE:
@@ -334,8 +361,14 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Re
         again = StepEvent.RESUBMITTED if failed else StepEvent.UNCLAIMED
         context.decision.requeue(step.name, again, failure_count=0, outcome_unknown=False)
         context.decision.new_round(step.name)
-    elif step.compensation is not None:
+    elif by_key:
         begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
+    elif step.compensation is not None:
+        raise Refused(
+            f"{step.name}: it may have had its effect, and its service may have forgotten the key "
+            "by which it is undone; look there, then resolve the step as done, or name it in "
+            "`notDone`"
+        )
     else:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
@@ -435,8 +468,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         # The operator knows that nobody will perform it.
         context.decision.stop_waiting(step.name, record.situation)
     acts_until = context.decision.acts_until(step.name)
-    spends_key = event.fresh_key and step.fences_late_performs
-    if event.fresh_key and not spends_key:
+    fresh_key = event.fresh_key or not (event.did or fits_key(step, record, context.now))
+    spends_key = fresh_key and step.fences_late_performs and undo_is_in_time(context, step)
+    if fresh_key and not spends_key:
         _check_cannot_act(context, step)
     if event.did:
         _check_fits(context, step, event)
@@ -467,7 +501,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         )
         if spends_key:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
-        elif event.fresh_key:
+        elif fresh_key:
             context.decision.new_round(step.name)
 
 
@@ -613,6 +647,8 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if record.operation == PERFORM:
         _check_deadline(task, so_far, more)
         context.decision.task = replace(task, complete_by=max(task.complete_by, by))
+    if not waits:
+        _check_key(step, record, so_far, more)
     if waits:
         longer = replace(in_time(attempt), until=by)
         context.decision.move(step.name, StepEvent.EXTENDED, longer)
@@ -634,6 +670,7 @@ def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more:
     what takes long is the outside job, and not the look at it."""
     task, by = context.decision.task, until + more
     _check_deadline(task, until, more)
+    _check_key(step, context.decision.step(step.name), until, more)
     context.decision.task = replace(task, complete_by=max(task.complete_by, by))
     situation = context.decision.step(step.name).situation
     context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
@@ -659,11 +696,26 @@ def _wait_longer(context: DecisionContext, step: StepPlan, wait: WithoutAgent, m
 
 def _check_deadline(task: Task, by: int, more: int) -> None:
     """Raise Refused if what ends at `by` would end after the task's deadline with `more` ms."""
-    if task.deadline is None or by + more <= task.deadline:
+    if task.deadline is not None:
+        what = f"its deadline is {iso(task.deadline)}, and nothing moves it"
+        _check_room(task.deadline, by, more, what)
+
+
+def _check_key(step: StepPlan, record: StepRecord, by: int, more: int) -> None:
+    """Raise Refused if what ends at `by` would end too late for the step's key with `more` ms."""
+    limit = key_allows_until(step, record, record.operation)
+    if limit is not None and not asks_probe_only(step, record):
+        what = f"{step.name}: its service may forget its key, and nothing moves that"
+        _check_room(limit, by, more, what)
+
+
+def _check_room(limit: int, by: int, more: int, what: str) -> None:
+    """Raise Refused, with `what` is the reason, if what ends at `by` would end after the limit."""
+    room = limit - by
+    if more <= room:
         return
-    room = task.deadline - by
     most = f"at most {format_duration(room)} can be added" if room > 0 else "no time can be added"
-    raise Refused(f"its deadline is {iso(task.deadline)}, and nothing moves it: {most}")
+    raise Refused(f"{what}: {most}")
 
 
 def _run_now(context: DecisionContext) -> None:

@@ -212,6 +212,9 @@ class _PlanChange:
             # for its callback, the end of its request is stored already.
             if not record.waiting:
                 decision.change(name, acts_until=decision.acts_until(name))
+        for name, record in decision.steps.items():
+            if record.key_until is not None:
+                decision.change(name, key_until=self._key_until(name, record))
         task, old, new = decision.task, self.old, self.new
         # An order keeps a priority of its own. Requests under way are in the queues of the task's.
         under_way = any(record.under_way for record in decision.steps.values())
@@ -226,6 +229,18 @@ class _PlanChange:
             retain_for=new.retain_for if task.retain_for == old.retain_for else task.retain_for,
             priority=task.priority if keeps_priority else new.priority,
         )
+
+    def _key_until(self, name: str, record: StepRecord) -> int | None:
+        """Until when the service remembers the step's key by the new plan (epoch ms).
+
+        It still counts from the first request under the key. None if it is to be computed.
+        """
+        old, new = self.old.defined(name), self.new.defined(name)
+        before = None if old is None else old.key_lifetime
+        after = None if new is None else new.key_lifetime
+        if before is None or after is None or record.key_until is None:
+            return None
+        return record.key_until - before + after
 
     def _reset(self, name: str, records: dict[str, StepRecord]) -> None:
         """Remove what the new plan does not have, and begin a step anew that it has otherwise."""

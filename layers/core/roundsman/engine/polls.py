@@ -17,6 +17,7 @@ from roundsman.engine.attempts import OVERDUE, begin_at_next_agent, failed
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.history import POLLED, polled_words
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.request_deadlines import key_runs_out_at
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import SECOND, format_duration, second
@@ -53,6 +54,9 @@ def not_yet(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
         return
     again_in = max(reply.again_in or 0, SHORTEST_INTERVAL)
     at = min(context.now + again_in, until, decision.task.perform_by)
+    too_late_at = key_runs_out_at(step, record, context.now)
+    if too_late_at is not None:
+        at = min(at, too_late_at)
     decision.move(
         step.name,
         StepEvent.NOT_YET,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
-from roundsman.engine.request_deadlines import ends_at, time_of
+from roundsman.engine.request_deadlines import asks_probe_only, request_ends_at, time_of
 from roundsman.model.json import Json
 from roundsman.model.situations import AwaitsCallback, UnderWay
 from roundsman.model.task import (
@@ -60,6 +60,7 @@ def request_for(
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
+        probe_only=asks_probe_only(plan.steps[step], record),
         masked=_masked(plan, step, results) if plan.masks else (),
         tenant=task.tenant,
     )
@@ -83,7 +84,7 @@ def _ends_at(step: StepPlan, record: StepRecord, attempt: UnderWay, task_ends_at
     if isinstance(attempt, AwaitsCallback):
         until, next_at = attempt.until, attempt.remind_at
         return until if next_at is None else min(until, next_at)
-    return ends_at(step, record, attempt.until, task_ends_at)
+    return request_ends_at(step, record, attempt.until, task_ends_at)
 
 
 def _within(step: StepPlan, record: StepRecord) -> int | None:

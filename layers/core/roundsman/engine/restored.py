@@ -73,9 +73,9 @@ def _mark(context: DecisionContext, step: StepPlan, at: int) -> None:
         count = items_before_it_begins(context, step)
         if count == 0:
             return
-        mark_items(context, step, count or 0)
+        mark_items(context, step, count or 0, at)
     must_be_evaluated = step.when is not None or step.fans_out
-    decision.mark_possibly_performed(step.name, None if must_be_evaluated else at)
+    decision.mark_possibly_performed(step.name, at, claimed=not must_be_evaluated)
     which = "its items" if count is None else f"its {count} items"
     since = f"may have been performed since {second(at)}"
     decision.note(f"{step.name}: {which} {since}" if step.fans_out else f"{step.name}: {since}")

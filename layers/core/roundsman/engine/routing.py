@@ -10,6 +10,7 @@ such a proof prefers the agents that it was not at.
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.request_deadlines import first_sent_at
 from roundsman.model.instants import SECOND
 from roundsman.model.task import CALL_NOTES_LAST, PERFORM, UNDO, Effect, StepRecord
 
@@ -83,10 +84,10 @@ def notes_may_be_gone(step: StepPlan, record: StepRecord, until: int) -> bool:
     that the step had no effect, though an outside job was begun. If it is proven that nothing has
     happened so far, there is nothing to note. A step with one agent has no notes.
     """
-    claimed_at = record.started_at
-    if len(step.agents) == 1 or claimed_at is None or record.effect is Effect.NONE:
+    sent_at = first_sent_at(record)
+    if len(step.agents) == 1 or sent_at is None or record.effect is Effect.NONE:
         return False
-    first = claimed_at if record.polled_since is None else min(claimed_at, record.polled_since)
+    first = sent_at if record.polled_since is None else min(sent_at, record.polled_since)
     return record.operation == PERFORM and until >= first + CALL_NOTES_LAST
 
 

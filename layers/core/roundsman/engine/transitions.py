@@ -226,7 +226,7 @@ TRANSITIONS: Sequence[
         CountsInARow.BEGIN_ANEW,
     ),
     # Its effects so far are undone, or it is proven that there are none.
-    (StepEvent.NEW_KEY, (S.NOT_BEGUN, S.READY, S.PARKED), SAME, CountsInARow.GO_ON),
+    (StepEvent.NEW_KEY, IDLE, SAME, CountsInARow.GO_ON),
     # Another plan.
     (
         StepEvent.DUE_EARLIER,

@@ -12,6 +12,9 @@ DAY = 24 * 60 * MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONG_OVER = 0
 """An instant that is over whatever is added to it."""
+SKEW = 5 * SECOND
+"""How far the clocks of functions may differ, in ms. A request may act this long after its
+complete-by."""
 
 
 def milliseconds(duration: timedelta) -> int:

@@ -49,6 +49,9 @@ SIGNALS_SCHEMA = 8
 LEFT_OUT_SCHEMA = 9
 """The format of a record with results that were left out. Code that does not know of them would
 take such a result for null."""
+KEYS_SCHEMA = 9
+"""The format of a record that says since when a service may know a key. Code that does not know of
+it would count the life of the key from a later request."""
 REJECTIONS_SCHEMA = 9
 """The format of a record that owes a rejected message, or whose signals have left it. Code that
 does not know of them would send a rejected message as a status."""
@@ -180,9 +183,12 @@ class StepRecord:
     wait_ended_at: int | None = None
     """When the step's wait for its callback was ended because its task was ending; None if it was
     not, or if an answer came after that."""
+    key_since: int | None = None
+    """Since when the service may know the key: when the first request under it was claimed, or when
+    the round began. None if that is `started_at`, or if nothing was sent under the key."""
     key_until: int | None = None
-    """Until when the service finds the effect by the key, so that it can be undone; None if nothing
-    was sent under the key, or if it has no `key_lifetime`."""
+    """Until when the service remembers the key; None if nothing was sent under it, or if it has no
+    `key_lifetime`. It can be computed (`engine.request_deadlines.key_until`)."""
 
     # Of its operation: the attempts to perform it, or to undo it.
 

@@ -19,15 +19,13 @@ How far it has come is stored before anything is sent, on condition of what was 
 supervisors, one sends.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
 
-from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, Hold, in_force, on_orders
+from roundsman.errors import CallRefused, TryAgain
+from roundsman.model.holds import BREAKER, Hold, in_force, on_orders
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.priority import Priority
-from roundsman.model.situations import EVERY_ORDER, SEVERAL
+from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.wakes import KNOWN_AFTER, EndedHolds, Wake, ended_holds
 from roundsman.ports import (
     Clock,
@@ -38,16 +36,11 @@ from roundsman.ports import (
     WakeHolds,
     WakeStore,
 )
+from roundsman.supervisor.parked import A_SECOND, STAGES, ParkedOrders, send_wakes
 from roundsman.supervisor.supervisor import VisitTimes
-
-A_SECOND = 30
-"""The most orders of one target that are woken in a second: 100,000 in an hour."""
 
 SENT_AHEAD = 10 * SECOND
 """ms after the next visit until which orders are woken by one visit."""
-
-MOST_LOADED = 1_000
-"""The most records that one visit reads to see whether their orders go on."""
 
 ROUND_EVERY = 5 * MINUTE
 """ms from the end of one round to the next."""
@@ -63,8 +56,6 @@ MOST_TRIALS = 10
 
 WATCHED_FOR = 60 * MINUTE
 """ms after a circuit has opened in which its recovery times are watched between passes, too."""
-
-STAGES = (Priority.URGENT, Priority.NORMAL)
 
 
 @dataclass(slots=True)
@@ -132,6 +123,7 @@ class Wakes:
             return
         wakes = self._ports.wakes.read()
         shards = max(self._shards, self._ports.leases.read().shards)
+        parked = ParkedOrders(self._ports.tasks, self._ports.clock, shards)
         for one in ended:
             before = wakes.get(one.target)
             known = before is not None and before.of == one.of
@@ -139,17 +131,17 @@ class Wakes:
             if wake.done:
                 self._done[one.target] = one.of
             elif one.on_trial:
-                self._try(one, before, wake, shards, report)
+                self._try(one, before, wake, parked, report)
             else:
                 orders = on_orders(in_force(stored, now)) if one.target == EVERY_ORDER else []
-                self._wake(one, before, wake, shards, orders, times, report)
+                self._wake(one, before, wake, parked, orders, times, report)
 
     def _wake(  # one visit of one target
         self,
         ended: EndedHolds,
         before: Wake | None,
         wake: Wake,
-        shards: int,
+        parked: ParkedOrders,
         held: Sequence[Hold],
         times: VisitTimes,
         report: WakeReport,
@@ -170,7 +162,7 @@ class Wakes:
             if before != wake:
                 self._ports.wakes.write(ended.target, wake, before=before)
             return
-        chosen, after = self._choose(ended.target, wake, shards, held, most)
+        chosen, after = parked.choose(ended.target, wake, held, most)
         moved_on = replace(
             after,
             found=after.found or bool(chosen),
@@ -188,63 +180,14 @@ class Wakes:
                     return
                 self._look(entry.task_id, entry.shard)
             return
-        self._ports.outbox.send_inspects(
-            [
-                (entry.task_id, begin + place * SECOND // A_SECOND - now)
-                for place, entry in enumerate(chosen)
-            ]
-        )
-
-    def _choose(
-        self, target: str, wake: Wake, shards: int, held: Sequence[Hold], most: int
-    ) -> tuple[list[ParkedEntry], Wake]:
-        """The next orders to wake, and how far that is; the stage after the last one is the end."""
-        chosen, looked = list[ParkedEntry](), 0
-        stage, since = wake.stage, wake.since
-        while stage < len(STAGES):
-            for entry in self._parked(target, STAGES[stage], shards, since):
-                # Those that were parked at one instant are woken together.
-                if entry.since > since and (len(chosen) >= most or looked >= MOST_LOADED):
-                    return chosen, replace(wake, stage=stage, since=since)
-                since = entry.since
-                if held and not _may_be_in_share(entry.task_id, held):
-                    continue
-                looked += bool(held)
-                if not held or self._goes_on(entry.task_id, held):
-                    chosen.append(entry)
-            stage, since = stage + 1, 0
-        return chosen, replace(wake, stage=stage, since=0)
-
-    def _parked(
-        self, target: str, priority: Priority, shards: int, since: int
-    ) -> Iterator[ParkedEntry]:
-        """What waits for the target, or for several, the longest waiting first."""
-        lanes = [
-            self._ports.tasks.parked(each, priority, shard, after=since)
-            for each in (target, SEVERAL)
-            for shard in range(shards)
-        ]
-        return merge(*lanes, key=lambda entry: entry.since)
-
-    def _goes_on(self, task_id: str, held: Sequence[Hold]) -> bool:
-        """Whether none of these holds on orders is on this order.
-
-        An order whose record cannot be read is not woken: the supervisor reports it when it is due.
-        """
-        try:
-            task = self._ports.tasks.load(task_id, self._ports.clock(), latest=False)
-        except (SchemaTooNew, UnreadableRecord):
-            return False
-        if task is None:
-            return False
-        return not any(hold.holds_order(task.workflow, task_id) for hold in held)
+        send_wakes(self._ports.outbox, chosen, begin, now)
 
     def _try(
         self,
         ended: EndedHolds,
         before: Wake | None,
         wake: Wake,
-        shards: int,
+        parked: ParkedOrders,
         report: WakeReport,
     ) -> None:
         """Wake the order that tries the agent's circuit, or more if nothing is heard of it."""
@@ -255,7 +198,7 @@ class Wakes:
         most = 2 ** min(wake.trials, MOST_TRIALS)
         chosen = list[ParkedEntry]()
         for stage in STAGES:
-            for entry in self._parked(ended.target, stage, shards, 0):
+            for entry in parked.waiting(ended.target, stage, 0):
                 if len(chosen) >= most:
                     break
                 chosen.append(entry)
@@ -293,11 +236,3 @@ def _ends_soon(hold: Hold, now: int) -> bool:
     if hold.kind == BREAKER:  # a call may close it at any time
         return now - hold.since < WATCHED_FOR
     return hold.until < now + MINUTE
-
-
-def _may_be_in_share(task_id: str, held: Sequence[Hold]) -> bool:
-    """Whether the order may go on, as far as its id alone shows."""
-    return not any(
-        hold.workflow == EVERY_WORKFLOW and hold.holds_order(EVERY_WORKFLOW, task_id)
-        for hold in held
-    )

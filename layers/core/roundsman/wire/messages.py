@@ -74,6 +74,9 @@ class AgentRequest:
     """What the step was added with; None if it was not added at run time."""
     within: int | None = None
     """How long the attempt may take in ms, if a person gave it more time than the step has."""
+    probe_only: bool = False
+    """The service may have forgotten the key, so only the probe is asked, which finds the effect
+    without the key. If it says that nothing happened, the step begins under another key."""
     reminder: int | None = None
     """The number of this reminder, from 1, if the request asks the agent to remind of the callback
     that the attempt waits for; the agent sends no reply then. None if it asks for the attempt."""
@@ -362,6 +365,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("stepInput", "step_input", ANY, None),
     Field("within", "within", OPTIONAL_NUMBER, None),
     Field("reminder", "reminder", OPTIONAL_NUMBER, None),
+    Field("probeOnly", "probe_only", FLAG, default=False),
     Field("masked", "masked", TEXTS, ()),
     Field("leftOut", "left_out", TEXTS, ()),
 )

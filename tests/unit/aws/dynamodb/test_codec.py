@@ -123,6 +123,7 @@ LASTING = st.builds(
     round=st.integers(1, 9),
     acts_until=maybe_at(),
     outcome_unknown=st.booleans(),
+    key_since=maybe_at(),
     key_until=maybe_at(),
 )
 STEPS = st.builds(
@@ -333,13 +334,14 @@ FIRST_FORMAT = {
         DueAt ExpiresAt Steps Owed Ending EndedAt Priority Tenant ReplyTo CorrelationId CommandIds
         FanOuts HeldUntil""",
     "STEP": """ProcessState LockedBy CompleteBy FailureCount NotBefore StartedAt FinishedAt
-        Result Error Agent Round ActsUntil OutcomeUnknown HeldSince HeartbeatBy HeardAt Waiting
-        Spared InVain Tried AfterUndo Effect Extra Granted""",
+        Result Error Agent Round ActsUntil OutcomeUnknown HeldSince HeldFor HeartbeatBy HeardAt
+        Waiting Spared InVain Tried AfterUndo Effect Extra Granted""",
     "ERROR": "Type Message",
     "OWED": "Kind Name Seq At Detail",
     "ENDING": "How Why Step Undo Error",
 }
-"""The fields that all code knows, by the table that has them."""
+"""The fields that all code knows, by the table that has them. HeldFor is newer, and code that does
+not know it may drop it: the task is then in no list of parked ones, and looks itself."""
 
 
 def with_new_field(name: str, attribute: str) -> "FieldTable[ItemReader, Value, object]":
@@ -431,6 +433,7 @@ def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
         (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
         (replace(task, steps={"a": step_record(key_until=NOW)}), 7),
+        (replace(task, steps={"a": step_record(key_since=NOW)}), 9),
         (replace(task, added={"leg[a]": AddedStep("a")}, steps=waits), ADDED_SCHEMA),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}

@@ -37,6 +37,7 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
+    KEYS_SCHEMA,
     LEFT_OUT_SCHEMA,
     PACKED_SCHEMA,
     REJECTIONS_SCHEMA,
@@ -251,6 +252,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("PolledSince", "polled_since", NUMBER, None, since=7),
     Field("PollUntil", "poll_until", NUMBER, None, since=7),
     Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
+    Field("KeySince", "key_since", NUMBER, None, since=KEYS_SCHEMA),
     Field("KeyUntil", "key_until", NUMBER, None, since=7),
     Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
     Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),

@@ -118,6 +118,7 @@ class StoredStep:
     effect: Effect | None = None
     outcome_unknown: bool = False
     wait_ended_at: int | None = None
+    key_since: int | None = None
     key_until: int | None = None
     failure_count: int = 0
     retry_until: int | None = None
