@@ -52,5 +52,6 @@ def test_a_failure_says_the_seed_that_repeats_it(monkeypatch: pytest.MonkeyPatch
         return caught.value
 
     first = failed(4)
-    assert "(seed=4 repeats it)" in str(first)
-    assert str(failed(first.seed)) == str(first)
+    assert "seed=4 repeats the run" in str(first)
+    again = failed(first.seed)
+    assert (again.broken, str(again.trace)) == (first.broken, str(first.trace))
