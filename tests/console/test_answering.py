@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
+from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.client import Client, InvalidCall
-from roundsman.definition.plan import plan_of
+from roundsman.definition.plan import Plan, plan_of
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.history import ANSWERED
@@ -92,6 +93,34 @@ def test_an_answer_by_the_order_and_its_step_needs_no_token(operator: Operator) 
     result = operator.types("answer", "ord-1", "charge_card", "--result", "7")
     assert result.exit_code == 0, result.output
     assert operator.world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_an_answer_that_is_longer_than_the_plan_allows_is_not_sent(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, world = waits_for_approval(operator), operator.world
+    stored_plan = DynamoPlans.plan
+
+    def older(plans: DynamoPlans, wanted: str) -> Plan | None:
+        found = stored_plan(plans, wanted)
+        if found is None:
+            return None
+        charge = replace(found.steps["charge_card"], result_limit=4_096)
+        return replace(found, steps={**found.steps, "charge_card": charge})
+
+    monkeypatch.setattr(DynamoPlans, "plan", older)
+    why = "the result has 4097 bytes; the plan allows 4096"
+    for named in (("ord-1", "charge_card"), (token,)):
+        refused = operator.types("answer", *named, "--result", f'"{"x" * 4_095}"')
+        assert refused.exit_code != 0
+        assert why in refused.stderr
+    with pytest.raises(InvalidCall, match=why):
+        Client.of_stack("roundsman").answer(
+            order_id="ord-1", step="charge_card", result="x" * 4_095
+        )
+    assert world.waiting("PaymentReplyQueue") == 0
+    Client.of_stack("roundsman").answer(order_id="ord-1", step="charge_card", result="x" * 4_094)
+    assert world.waiting("PaymentReplyQueue") == 1
 
 
 def test_the_step_of_an_order_that_does_not_wait_is_not_answered(operator: Operator) -> None:

@@ -287,6 +287,19 @@ def test_a_step_that_sleeps_waits_for_its_end_and_a_person_may_end_it() -> None:
     assert found.next == "roundsman resolve ord-1 charge --did --reason '...'"
 
 
+def test_a_step_that_waits_for_its_signal_names_the_last_one_that_was_refused() -> None:
+    said = (
+        "the signal payd is refused: no step of the workflow waits for a signal payd; it has paid"
+    )
+    awaits = StepRecord(
+        situation=AwaitsSignal(until=AT + 120_000, since=AT - 60_000),
+        error=StepError("SignalRefused", said),
+    )
+    found = diagnosis_of(active(awaits))
+    assert found.case == "awaits_signal"
+    assert said in found.evidence
+
+
 def test_a_step_that_waits_for_its_signal_says_which_and_how_to_send_it() -> None:
     awaits = StepRecord(situation=AwaitsSignal(until=AT + 120_000, since=AT - 60_000))
     found = diagnosis_of(active(awaits))

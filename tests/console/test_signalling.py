@@ -4,6 +4,7 @@ import pytest
 
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
+from tests.moto.orders import order
 
 
 def test_a_signal_is_sent_and_its_refusal_is_in_the_history(operator: Operator) -> None:
@@ -39,3 +40,14 @@ def test_a_wrong_signal_is_not_sent(
     refused = operator.types("signal", "ord-1", *arguments)
     assert refused.exit_code != 0
     assert why in refused.stderr
+
+
+def test_a_signal_that_the_order_would_refuse_is_not_sent(operator: Operator) -> None:
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    refused = operator.types("signal", "ord-1", "paid")
+    assert refused.exit_code != 0
+    assert refused.stderr.startswith(
+        "The signal paid to ord-1 is refused, nothing was sent: the task "
+    )
+    assert operator.world.waiting("SubmissionQueue") == 0

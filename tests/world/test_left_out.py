@@ -114,3 +114,25 @@ def test_a_function_whose_answer_is_no_json_has_charged_and_is_not_refunded() ->
     world.run()
     assert world.task(order).state is TaskState.COMPLETED
     assert world.task(order).step("ship").process_state is ProcessState.PROCESSED
+
+
+@pytest.mark.parametrize("result", ["x" * SMALL, {"a", "set"}], ids=["long", "no JSON"])
+def test_a_stand_in_returns_what_the_test_says(result: object) -> None:
+    world = World(a_flow(*two_steps()))
+    world.on("charge").returns(result)
+    order = world.submit()
+    world.run(for_=timedelta(hours=3))
+    assert world.task(order).step("charge").awaits_result
+    assert world.standing(order) == ["charge"]
+    world.operator.resolve(order, "charge", did=True, result=1)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+
+
+def test_a_stand_in_returns_a_short_result_so_many_times() -> None:
+    world = World(a_flow(*two_steps()))
+    world.on("charge").returns({"id": "ch-1"}, times=1)
+    first, second = world.submit(), world.submit()
+    world.run()
+    results = [world.task(order).results()["charge"] for order in (first, second)]
+    assert results.count({"id": "ch-1"}) == 1

@@ -97,6 +97,23 @@ def test_an_order_whose_signal_does_not_come_fails_within_a_minute_of_its_time()
     assert "paid: no signal paid has come within 72 h" in world.history("ord-1")[0].reason
 
 
+def test_an_order_names_the_signal_that_was_refused_while_it_waited() -> None:
+    world = waiting()
+    world.signal("ord-1", "payd", 40, signal_id="pay-7")
+    world.run(for_=timedelta(hours=1))
+    assert len(world.post.put_aside) == 1
+    [row] = world.history("ord-1")
+    assert (row.kind, row.command_id) == ("refused", "pay-7")
+    version = world.task("ord-1").version
+    world.signal("ord-1", "payd", 40, signal_id="pay-7")
+    world.run(for_=timedelta(hours=1))
+    assert world.task("ord-1").version == version, "what is known is not written again"
+    world.run()
+    ending = world.task("ord-1").ending
+    assert ending is not None
+    assert "within 72 h; the signal payd is refused: no step of the workflow waits" in ending.why
+
+
 def test_a_signal_for_an_order_that_has_failed_is_rejected_and_a_resubmitted_one_waits_again() -> (
     None
 ):

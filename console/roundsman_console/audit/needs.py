@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
+from roundsman.model.credit import stands_since
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import ProcessState, TaskState
@@ -109,8 +110,8 @@ def _is_to_go_on(task: Task, record: StepRecord) -> bool:
 
 
 def _of_end(task: Task) -> Iterator[Need]:
-    """The need at the end of the task's time, which moves with the time while a step is parked."""
-    parked = any(record.held_since is not None for record in task.steps.values())
-    end = task.deadline if parked else task.perform_by
+    """The need at the end of the task's time, unless that moves with the time."""
+    stands = stands_since(task.steps.values()) is not None
+    end = task.deadline if stands else task.perform_by
     if end is not None:
         yield Need("its complete-by or deadline", end)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, is_closed, lane_key
+from roundsman.model.credit import credited_now
 from roundsman.model.events import claim_of
 from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, SKEW, format_duration
 from roundsman.model.situations import UnderWay
@@ -227,7 +228,7 @@ def ends(order: StoredOrder) -> Findings:
     task = order.task
     if task.ended:
         return
-    late = order.at - task.perform_by
+    late = order.at - credited_now(task, order.at).perform_by
     if task.ending is None and late > OVERDUE_FOR and not order.troubled:
         yield Broken(f"it is {task.state}, {format_duration(late)} after its time")
     else:

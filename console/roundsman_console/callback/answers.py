@@ -61,9 +61,10 @@ def send_answer(
     """
     body = _body(_token(stack, verb), verb)
     reply = read_reply(body)
-    task, _ = find_task(stack, reply.task_id)
+    task, plan = find_task(stack, reply.task_id)
     here = AnswerResult(CommandOutcome.DRY_RUN, "", reply, task)
-    stale = _stale(task, reply)
+    step = plan.steps.get(reply.step) if plan is not None else None
+    stale = _stale(task, reply) or (step and step.too_long(reply.result))
     if stale is not None:
         sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {stale}."
         return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence)

@@ -263,13 +263,16 @@ class _View:
             return StepWait("retry_late", name, None, what, (), None, wait.until)
         if isinstance(wait, Asleep):
             return self._asleep(name, wait)
-        return self._awaits_signal(name, wait, step)
+        return self._awaits_signal(name, record, wait, step)
 
-    def _awaits_signal(self, name: str, wait: AwaitsSignal, step: StepPlan | None) -> StepWait:
+    def _awaits_signal(
+        self, name: str, record: StepRecord, wait: AwaitsSignal, step: StepPlan | None
+    ) -> StepWait:
         lasts = format_duration(wait.until - self.at)
         signal = step.signal if step is not None and step.signal is not None else name
         what = f"the signal {signal}, for {name}, until {second(wait.until)} (in {lasts})"
         evidence = (
+            *(() if record.error is None else (record.error.message,)),
             f"it has waited since {second(wait.since)}; without a signal, it fails then by "
             f"{NO_SIGNAL}; resolved as done, it ends now",
         )

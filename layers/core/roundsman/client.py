@@ -33,6 +33,7 @@ from roundsman.aws.dynamodb.rejections import DynamoRejections
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import describe_stack, reply_queue_of
+from roundsman.definition.plan import StepPlan
 from roundsman.errors import (
     CallRefused,
     InvalidToken,
@@ -316,14 +317,18 @@ class Client:
         as read just before sending; False if the wait was ended with its order: the answer is
         stored, and counts if the order is resubmitted.
 
-        Answering twice is harmless. Raises InvalidToken, InvalidCall if the result is not JSON, the
-        step does not wait or the stack has no such agent, TryAgain, CallRefused, and as `status`.
+        Answering twice is harmless. Raises InvalidToken, InvalidCall if the result is not JSON or
+        too long (with an order, longer than its plan allows), the step does not wait or the stack
+        has no such agent, TryAgain, CallRefused, and as `status`.
         """
-        token, waits = self._wait(token, order_id, step)
+        token, waits, planned = self._wait(token, order_id, step)
         try:
             body = succeeded_reply(token, result, clock=now)
         except ValueError as error:
             raise InvalidCall(f"The result cannot be sent: {str(error).rstrip('.')}.") from error
+        why = None if planned is None else planned.too_long(read_reply(body).result)
+        if why is not None:
+            raise InvalidCall(f"The result cannot be sent: {why}.")
         self._reply(body)
         return waits
 
@@ -348,7 +353,7 @@ class Client:
         """
         if error is None:
             raise TypeError("an error must be given")
-        token, waits = self._wait(token, order_id, step)
+        token, waits, _ = self._wait(token, order_id, step)
         if waits is False:
             raise InvalidCall(
                 f"The wait of {step} of {order_id} was ended, as read just before sending: it has "
@@ -466,20 +471,25 @@ class Client:
 
     def _wait(
         self, token: str | None, order_id: str | None, step: str | None
-    ) -> tuple[str, bool | None]:
-        """Return a token of the wait, and whether the step waits; None if nothing was read."""
+    ) -> tuple[str, bool | None, StepPlan | None]:
+        """Return a token of the wait, whether the step waits, and the step in the task's plan.
+
+        The last two are None if nothing was read.
+        """
         if token is not None and order_id is None and step is None:
-            return token, None
+            return token, None, None
         if token is not None or order_id is None or step is None:
             raise InvalidCall("Give either a token, or an order id and a step.")
         task = self._store().load(_checked_id(order_id), now())
         if task is None:
             raise InvalidCall(f"There is no order {order_id}.")
+        plan = self._plans().plan(task.plan)
         try:
-            found = token_of_wait(task, self._plans().plan(task.plan), step)
+            found = token_of_wait(task, plan, step)
         except NotWaiting as error:
             raise InvalidCall(f"{error}, as read just before sending.") from error
-        return found, task.step(step).waiting
+        planned = None if plan is None else plan.for_task(task).steps.get(step)
+        return found, task.step(step).waiting, planned
 
     def _reply(self, body: str) -> None:
         agent = read_reply(body).agent

@@ -209,7 +209,7 @@ class RequestRun:
             raise Crash("the agent dies with its answer")
         if failed := end.raised():
             raise failed
-        return value
+        return value if end.answer is None else end.answer()
 
     def _value_of(self, function: Perform, request: StepRequest) -> object:
         value = function(request)

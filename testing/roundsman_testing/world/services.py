@@ -55,6 +55,9 @@ class CallEnd:
     wrong_call: Callable[[], object] | None = None
     """A call that the agent's function makes and that raises; None if it makes none."""
 
+    answer: Callable[[], object] | None = None
+    """Gives what the agent's function returns after the call; None for what it returns itself."""
+
     def raised(self) -> Exception | None:
         """The error without its traceback, because many calls may share one CallEnd."""
         if self.error is None:
@@ -100,6 +103,14 @@ class Script:
     def does_it(self, times: int = 1) -> "Script":
         """The call succeeds."""
         return self.add(DOES_IT, times)
+
+    def returns(self, result: object, times: int = FOR_EVER) -> "Script":
+        """The call succeeds, and the agent's function returns `result`.
+
+        A result that is longer than the step's `result_limit`, or is no JSON, is left out of the
+        record: the step is done, and what would read the result waits for a person.
+        """
+        return self.add(CallEnd(answer=lambda: result), times)
 
     def fails(self, times: int = 1, error: Exception | None = None) -> "Script":
         """The call fails without effect, with TransientError("503") or with `error`."""

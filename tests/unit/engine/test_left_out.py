@@ -14,6 +14,7 @@ from roundsman.definition.workflow import (
     Undo,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.due import due
 from roundsman.engine.left_out import ADDED_LATER, left_out_of, readers
 from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
@@ -104,6 +105,8 @@ def test_the_time_of_the_wait_is_given_back_to_the_task() -> None:
     by = world.task.complete_by
     world.wait_until(by + DAY).inspect()
     assert world.task_state() is TaskState.PENDING
+    world.deliver_owed()
+    assert due(world.task, world.now) == world.now + DAY, "nobody looks at it before"
     world.resolve("a", result=1)
     assert world.task.complete_by > by + DAY
     world.start()

@@ -8,6 +8,7 @@ import pytest
 from roundsman.definition.workflow import Archive, Compensation, Signal, Step, Undo
 from roundsman.engine.due import due
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.signals import note_refused
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.corrections import Change
 from roundsman.model.events import (
@@ -256,6 +257,58 @@ def test_a_stray_reply_to_a_step_that_waits_changes_nothing() -> None:
     decision = world.reply("paid", Outcome.SUCCEEDED)
     assert "reply ignored: no attempt is under way" in decision.reason
     assert world.task is before
+
+
+# --- a refused signal is named ----------------------------------------------------------------
+
+
+def refused(world: World, name: str, why: str) -> bool:
+    """Note that a signal was refused; return whether that changes the task."""
+    before = world.task
+    world.task = note_refused(world.plan, before, name, why, world.now).task
+    return world.task is not before
+
+
+def test_a_step_that_waits_in_vain_names_the_last_signal_that_was_refused() -> None:
+    world = waiting()
+    assert refused(world, "paid", "the first")
+    assert refused(world, "paid", "the signal paid is refused: too long")
+    assert world.record("paid").error == StepError(
+        "SignalRefused", "the signal paid is refused: too long"
+    )
+    assert world.record("paid").situation == WAITS
+    assert not refused(world, "paid", "the signal paid is refused: too long"), "it is known"
+    world.wait(3 * A_DAY).inspect()
+    said = "no signal paid has come within 72 h; the signal paid is refused: too long"
+    assert world.record("paid").error == StepError("NoSignal", said)
+
+
+def test_a_signal_that_comes_after_a_refused_one_ends_the_step_without_an_error() -> None:
+    world = waiting()
+    refused(world, "paid", "too long")
+    world.signal("paid", 7)
+    assert (world.record("paid").result, world.record("paid").error) == (7, None)
+
+
+def test_a_refused_signal_is_noted_where_it_may_have_been_meant() -> None:
+    approved = Signal("approved", within=timedelta(days=1), after=(first,))
+    later = Signal("paid", name="later", within=timedelta(days=1), after=(last_alone,))
+    world = waiting(first, paid, approved, last_alone, later)
+    refused(world, "paid", "why")
+    assert world.record("paid").error is not None
+    assert (world.record("approved").error, world.record("later").error) == (None, None)
+    refused(world, "payd", "another name")
+    named = {
+        name
+        for name in ("paid", "approved")
+        if world.record(name).error == StepError("SignalRefused", "another name")
+    }
+    assert named == {"paid", "approved"}
+    assert world.record("later").error is None
+
+
+def test_a_refused_signal_changes_nothing_if_no_step_waits() -> None:
+    assert not refused(story(), "paid", "why")
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -675,3 +728,44 @@ def test_an_added_step_begins_another_wait_anew_in_a_task_that_is_moved(other: S
         plan(first, last_alone, may_add=(other,), complete_within=timedelta(days=30))
     )
     assert world.record("confirmed[leg-1]").situation_name is SituationName.READY
+
+
+def nearly_full_and_waits(*after: Step) -> World:
+    """A task that waits for the signal, and has room for 1,024 bytes more."""
+    world = waiting(first, paid, *after)
+    size = RESULTS_LIMIT - 1_024 - len('{"a":}')
+    filled = replace(world.record("a"), result="x" * (size - 2))
+    world.task = replace(world.task, steps={**world.task.steps, "a": filled})
+    return world
+
+
+def test_data_for_which_there_is_no_room_is_left_out_if_nobody_reads_it() -> None:
+    world = nearly_full_and_waits()
+    decision = world.signal("paid", "x" * 2_000, "pay-7")
+    record = world.record("paid")
+    assert (record.situation, record.signal) == (Ended(how=End.SUCCEEDED), "pay-7")
+    assert record.result is None
+    assert record.left_out is not None
+    assert (record.left_out.size, record.left_out.row) == (2_002, 0)
+    assert record.left_out.whole == "x" * 2_000
+    assert world.task_state() is TaskState.COMPLETED
+    left_out = next(row for row in decision.history if row.kind == "result left out")
+    assert "its signal has come, and the data was left out: the task's results" in left_out.reason
+
+
+def test_data_for_which_there_is_no_room_is_refused_if_somebody_reads_it() -> None:
+    world = nearly_full_and_waits(last)
+    with pytest.raises(Refused, match=f"{RESULTS_LIMIT} fit"):
+        world.signal("paid", "x" * 2_000)
+
+
+def test_a_signal_that_ends_a_step_at_once_needs_no_room_among_the_unread() -> None:
+    steps = [
+        replace(paid, name=f"p{number}", signal="other", after=(last_alone,))
+        for number in range(10)
+    ]
+    world = waiting(first, paid, last_alone, *steps)
+    for _ in range(10):
+        world.signal("other")
+    world.signal("paid", 7)
+    assert world.record("paid").result == 7

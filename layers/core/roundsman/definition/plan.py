@@ -28,7 +28,7 @@ from roundsman.definition.workflow import (
     Workflow,
 )
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.json import Json, canonical_json, parse_json, sha256, size_in_bytes
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
@@ -178,6 +178,13 @@ class StepPlan:
     """In an expanded plan, the index of the item, from 0."""
     added_by: str | None = None
     """In an expanded plan, the step that added this one at run time; else None."""
+
+    def too_long(self, result: Json) -> str | None:
+        """Why the result is longer than the plan allows, in words; None if it is not."""
+        size = size_in_bytes(result)
+        if size <= self.result_limit:
+            return None
+        return f"the result has {size} bytes; the plan allows {self.result_limit}"
 
     @property
     def fans_out(self) -> bool:

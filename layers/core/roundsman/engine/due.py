@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from zlib import crc32
 
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.credit import stands_since
+from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.situations import SEVERAL, Parked, ToBegin, UnderWay, WaitsUntil, WithoutAgent
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
@@ -58,8 +59,9 @@ def due(task: Task, now: int) -> int:
     ending = task.ending is not None
     instants = [at for one in task.steps.values() for at in _of_step(one, now, ending=ending)]
     if not ending:
-        # While a step is parked, the complete-by moves with the time, and only a deadline is fixed.
-        end = task.deadline if stands_still(task) else task.perform_by
+        # While it stands still, the complete-by moves with the time, and only a deadline is fixed.
+        stands = stands_since(task.steps.values()) is not None
+        end = task.deadline if stands else task.perform_by
         instants += [] if end is None else [end]
         if not task.steps:
             late_for = now - task.start_at
@@ -67,11 +69,6 @@ def due(task: Task, now: int) -> int:
     if task.owed:
         instants.append(now + START_WITHIN)
     return min(instants, default=now + START_WITHIN)
-
-
-def stands_still(task: Task) -> bool:
-    """Whether the time of the task does not run, because one of its steps is parked."""
-    return any(record.held_since is not None for record in task.steps.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +114,8 @@ def _of_step(record: StepRecord, now: int, *, ending: bool) -> Iterator[int]:
             yield here.claim_by
     elif isinstance(here, WithoutAgent) and not ending:
         yield here.until
+    elif record.awaits_result and not ending:
+        yield now + DAY  # a person ends it, and nothing is overdue before
 
 
 def is_closed(task: Task) -> bool:

@@ -185,8 +185,8 @@ def too_large(
     `limit` is the maximum size of the result in bytes; None for that of the plan.
     """
     size = size_in_bytes(result)
-    if limit is None and size > step.result_limit:
-        return f"the result has {size} bytes; the plan allows {step.result_limit}"
+    if limit is None and (why := step.too_long(result)) is not None:
+        return why
     if limit is not None and size > limit:
         return f"the result has {size} bytes; {limit} fit"
     others = size_in_bytes(context.decision.stored_results(without=step.name))

@@ -15,6 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
 from roundsman.engine.requests import agent_of, request_for
+from roundsman.engine.signals import note_refused
 from roundsman.errors import (
     CallRefused,
     InvalidMessage,
@@ -245,7 +246,8 @@ class Scheduler:
         try:
             fold = self._fold(plan, task, deliveries)
         except Refused as refused:
-            return [self._refused(plan, task, event, str(refused))]
+            handled = self._refused(plan, task, event, str(refused))
+            return [] if handled is None else [handled]
         if fold.changes:
             merged = fold.merged
             saved = self._tasks.save(
@@ -316,22 +318,34 @@ class Scheduler:
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])
 
-    def _refused(self, plan: Plan | None, task: Task, event: Event, why: str) -> Handled:
+    def _refused(self, plan: Plan | None, task: Task, event: Event, why: str) -> Handled | None:
         """Store why a command was refused, as a row of the task's history.
 
         Raises InvalidMessage for a signal, which becomes a rejected message: its application
-        believes that it counts, and does not read the history.
+        believes that it counts, and does not read the history. A step that waits for such a signal
+        remembers it, in the same write; None if another write came first.
         """
         if isinstance(event, Start | Replied | Inspect):
             raise NoTransition(why)  # only operators' commands may be refused
         if plan is not None and plan.masks:
             why = self._texts_of(plan, task, event).text(why)  # it may repeat a name of the command
-        kind = COMMAND_KINDS[type(event)]
-        row = refusal(kind, event.asked, why, task.version, self._clock())
-        self._tasks.add_history(task.task_id, row)
-        if isinstance(event, Signalled):
-            raise InvalidMessage([Problem("signal", f"{event.name} is refused: {why}")])
-        return Handled(row.reason, task, task)
+        kind, now = COMMAND_KINDS[type(event)], self._clock()
+        row = refusal(kind, event.asked, why, task.version, now)
+        if not isinstance(event, Signalled):
+            self._tasks.add_history(task.task_id, row)
+            return Handled(row.reason, task, task)
+        said = f"{event.name} is refused: {why}"
+        noted = task
+        if plan is not None and not task.ended:
+            noted = note_refused(plan, task, event.name, f"the signal {said}", now).task
+        if noted is task:
+            self._tasks.add_history(task.task_id, row)
+        else:
+            row = refusal(kind, event.asked, why, noted.version, now)
+            saved = self._tasks.save(noted, seen=task.version, history=(row,))
+            if isinstance(saved, Superseded):
+                return None
+        raise InvalidMessage([Problem("signal", said)])
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
         """Decide the event; if a step is ready, also decide Start, to be stored in the same write.
