@@ -473,13 +473,14 @@ class Processes:
                 instants.append(wake.next_at)
         if not instants:
             return None
+        soon = min(instants)
         ends = any(
-            now - MINUTE < hold.until <= now + MINUTE
-            or (hold.kind == BREAKER and now - hold.since < WATCHED_FOR)
+            soon - MINUTE < hold.until <= soon + MINUTE
+            or (hold.kind == BREAKER and soon - hold.since < WATCHED_FOR)
             for hold in holds
         )
         every = VISIT_INTERVAL if ends or self._wakes_on else MINUTE
-        at = max(min(instants), last + every)
+        at = max(soon, last + every)
         return -(-at // every) * every
 
     def forget_supervisors(self) -> None:
