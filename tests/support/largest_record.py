@@ -11,16 +11,19 @@ from roundsman.model.json import size_in_bytes
 from roundsman.model.record_limits import (
     ADDED_LIMIT,
     ERRORS_LIMIT,
+    LARGEST_KEPT_RESULT,
     LONGEST_DETAIL,
     LONGEST_MESSAGE,
     LONGEST_SIGNAL_ID,
     LONGEST_WHY,
+    LONGEST_WHY_LEFT_OUT,
     MOST_ADDED_UNDOS,
     MOST_AGENTS,
     MOST_OPEN_ADDED,
     MOST_OWED,
     MOST_PART,
     MOST_RECORDS,
+    MOST_RESULT_ROWS,
     MOST_SIGNALS,
     MOST_USED_ROUNDS,
     RESULTS_LIMIT,
@@ -32,6 +35,7 @@ from roundsman.model.task import (
     AddedStep,
     AfterUndo,
     Effect,
+    LeftOut,
     Owed,
     StepError,
     StepRecord,
@@ -178,4 +182,7 @@ def full_step(text: Text) -> StepRecord:
         read_past_at=LATE,
         key_since=LATE,
         key_until=LATE,
+        left_out=LeftOut(
+            text(LONGEST_WHY_LEFT_OUT), LARGEST_KEPT_RESULT, MOST_RESULT_ROWS - 1, lacks_steps=True
+        ),
     )

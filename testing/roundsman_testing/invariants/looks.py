@@ -1,10 +1,15 @@
-"""Checks that each task is looked at in time, independently of its due entry (LOOKED_AT)."""
+"""Checks that each task is looked at in time, independently of its due entry (LOOKED_AT).
 
-from collections.abc import Iterator
+A task that is parked by a hold needs a look once the hold has ended.
+"""
+
+from collections.abc import Iterable, Iterator
 
 from roundsman.definition.plan import Plan
+from roundsman.engine.due import parked_for
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.task import Task
+from roundsman.model.wakes import EndedHolds
 from roundsman_console.audit.needs import needs
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -21,6 +26,8 @@ class Looks:
         self._bound = WITHIN + interval
         self._needed: dict[str, int] = {}
         self._looked: dict[str, int] = {}
+        self._parked: dict[str, tuple[str, int]] = {}
+        self._ended: dict[str, tuple[str, int]] = {}
         self._quiet_since = 0
 
     def failed(self, until: int) -> None:
@@ -44,6 +51,25 @@ class Looks:
             self._needed[task.task_id] = min(found)
         else:
             self._needed.pop(task.task_id, None)
+        parked = parked_for(task) if is_open else None
+        if parked is not None:
+            self._parked[task.task_id] = parked.target, now
+        else:
+            self._parked.pop(task.task_id, None)
+
+    def holds_ended(self, ended: Iterable[EndedHolds], now: int) -> None:
+        """Note on which targets no hold is in force now.
+
+        The orders that wait for one are to be looked at. The circuit of an agent has not ended
+        while an order tries it.
+        """
+        self._ended = {
+            one.target: was
+            if (was := self._ended.get(one.target, ("", 0)))[0] == one.of
+            else (one.of, now)
+            for one in ended
+            if not one.on_trial
+        }
 
     def looked(self, task_id: str, now: int) -> Iterator[Broken]:
         """Note that a scheduler or supervisor reads the task. Yields LOOKED_AT if it is late."""
@@ -52,16 +78,26 @@ class Looks:
 
     def late(self, now: int) -> Iterator[Broken]:
         """Yields LOOKED_AT for each task that is late now; once for each delay."""
-        for task_id in list(self._needed):
+        for task_id in {**self._needed, **self._parked}:
             for broken in self._late(task_id, now):
                 self._looked[task_id] = now
                 yield broken
 
     def _late(self, task_id: str, now: int) -> Iterator[Broken]:
-        needed = self._needed.get(task_id)
+        needed = min(
+            (at for at in (self._needed.get(task_id), self._woken_at(task_id)) if at is not None),
+            default=None,
+        )
         if needed is None:
             return
         since = max(needed, self._looked.get(task_id, 0), self._quiet_since)
         if now - since > self._bound:
             what = f"nobody looked at it for {format_duration(now - since)}"
             yield Broken(Invariant.LOOKED_AT, task_id, what)
+
+    def _woken_at(self, task_id: str) -> int | None:
+        """When the hold that a parked task waits for had ended; None if it has not."""
+        target, parked_at = self._parked.get(task_id, ("", 0))
+        if target not in self._ended:
+            return None
+        return max(parked_at, self._ended[target][1])

@@ -28,7 +28,7 @@ from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
 from roundsman.model.situations import EVERY_ORDER
-from roundsman.model.wakes import KNOWN_AFTER, ended_holds
+from roundsman.model.wakes import KNOWN_AFTER, EndedHolds, ended_holds
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
@@ -450,6 +450,13 @@ class Processes:
         parked = ParkedOrders(self.store, self._clock, SHARDS)
         wake_first(parked, post, target, held, now + KNOWN_AFTER)
 
+    def ended_holds(self) -> list[EndedHolds]:
+        """The targets on which no hold is in force, and was before."""
+        now, holds = self._clock(), self.holds.stored_now()
+        some_held = any(hold.until > now for hold in on_orders(holds))
+        ended = ended_holds(holds, now)
+        return [one for one in ended if one.target != EVERY_ORDER or not some_held]
+
     def next_visit(self, last: int) -> int | None:
         """When a supervisor next visits what a hold has parked, in epoch ms; None if nothing is.
 
@@ -468,13 +475,14 @@ class Processes:
                 instants.append(wake.next_at)
         if not instants:
             return None
+        soon = min(instants)
         ends = any(
-            now - MINUTE < hold.until <= now + MINUTE
-            or (hold.kind == BREAKER and now - hold.since < WATCHED_FOR)
+            soon - MINUTE < hold.until <= soon + MINUTE
+            or (hold.kind == BREAKER and soon - hold.since < WATCHED_FOR)
             for hold in holds
         )
         every = VISIT_INTERVAL if ends or self._wakes_on else MINUTE
-        at = max(min(instants), last + every)
+        at = max(soon, last + every)
         return -(-at // every) * every
 
     def forget_supervisors(self) -> None:

@@ -983,6 +983,8 @@ class World:
         __tracebackhide__ = True
         watch = self.processes.watch
         watch.look(self.post.status_names)
+        if watch.parked:
+            watch.looks.holds_ended(self.processes.ended_holds(), self.now)
         watch.broken += watch.looks.late(self.now)
         for task_id, problem in self.processes.troubles:
             if not isinstance(problem, CallRefused | TryAgain):

@@ -16,6 +16,8 @@ from roundsman.model.events import Claimant, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
+from roundsman.model.wakes import EndedHolds
+from roundsman.supervisor.parked import ParkedOrders
 from roundsman.supervisor.supervisor import Supervisor
 from roundsman.wire.messages import AgentRequest
 from roundsman_console.audit.effect_checks import round_of
@@ -432,3 +434,33 @@ def test_only_to_begin_all_over_does_it_once_more() -> None:
 )
 def test_the_round_of_a_key_is_read_from_it(key: str, number: int) -> None:
     assert round_of("ord-1", "pick[3]", f"ord-1/pick[3]/perform{key}") == number
+
+
+def test_a_parked_task_that_nobody_looks_at_after_its_hold_has_ended_is_found() -> None:
+    ended = [EndedHolds("payment", "released")]
+    parked = step_record(held_since=NOW, not_before=NOW + 24 * 60 * MINUTE, held_for="payment")
+    bound = WITHIN + MINUTE
+    for holds, late in ((ended, True), ([replace(ended[0], on_trial=True)], False), ([], False)):
+        looks = Looks(MINUTE)
+        looks.written(PLAN, having(reserve=parked), NOW, is_open=True)
+        looks.holds_ended(holds, NOW + MINUTE)
+        looks.holds_ended(holds, NOW + 2 * MINUTE)
+        assert list(looks.late(NOW + MINUTE + bound)) == []
+        assert bool(list(looks.late(NOW + MINUTE + bound + 1))) is late
+    looks = Looks(MINUTE)
+    looks.written(PLAN, having(reserve=parked), NOW, is_open=True)
+    looks.holds_ended(ended, NOW)
+    looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=False)
+    assert list(looks.late(NOW + 24 * 60 * MINUTE)) == []
+
+
+def test_a_hold_whose_end_wakes_nobody_is_found(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(ParkedOrders, "waiting", lambda *_: iter(()))
+    world = World(SHOP)
+    world.hold("stock", timedelta(days=2))
+    world.submit()
+    world.run(for_=timedelta(hours=30))
+    world.release("stock")
+    with pytest.raises(InvariantBroken) as found:
+        world.run()
+    assert {broken.invariant for broken in found.value.broken} == {Invariant.LOOKED_AT}
