@@ -183,18 +183,14 @@ def share_of(values: Mapping[str, float | None]) -> float:
     A metric without a value in the period is missing, and what is computed of a missing value is
     missing: 0 here, as the alarm treats it.
     """
-    assert share_alarm()["TreatMissingData"] == "notBreaching"
-    if values["undone"] is None:
-        return 0
-    return value_of(str(part_of_share("share")["Expression"]), values)
-
-
-def value_of(expression: str, values: Mapping[str, float | None]) -> float:
-    """The value of an expression of metric math; None is a metric without a value in the period."""
+    expression = str(part_of_share("share")["Expression"])
     functions = {
         "IF": lambda condition, then, other: then if condition else other,
         "FILL": lambda value, instead: instead if value is None else value,
     }
+    assert share_alarm()["TreatMissingData"] == "notBreaching"
+    if values["undone"] is None:
+        return 0
     known: dict[str, object] = {"__builtins__": {}, **functions, **values}
     return float(eval(expression, known))  # noqa: S307  # our own template's
 

@@ -13,14 +13,14 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 
-from roundsman_console.check.reading import chosen, mappings_in
-from roundsman_console.template import Document, mapping_of
+from roundsman_console.check.reading import chosen
+from roundsman_console.template import Document
 from roundsman_testing.stack import AwsFault, Clock, InjectedFault, Killed, Services, Stack
 from roundsman_testing.stack.calls import AwsCall
 from roundsman_testing.stack.functions import Context, Event
 from roundsman_testing.stack.resources import EventSource
 from tests.moto.orders import order
-from tests.moto.test_alarms import SHARE, share_of, sums_of, value_of
+from tests.moto.test_alarms import SHARE, share_of, sums_of
 from tests.project import AGENTS, deployed_project, translate
 from tests.support.alarms import MetricKey, emitted, metric_key
 from tests.support.template_reading import alarms
@@ -239,35 +239,13 @@ class WatchedStack:
 
     def _raised(self) -> Iterator[str]:
         for name, alarm in self._alarms.items():
-            if self._alarm_is_raised(name, alarm):
+            if self._share_is_raised(alarm) if name == SHARE else self._is_raised(alarm):
                 yield _of_any_agent(name)
-
-    def _alarm_is_raised(self, name: str, alarm: Document) -> bool:
-        if name == SHARE:
-            return self._share_is_raised(alarm)
-        return self._silence_is_raised(alarm) if "Metrics" in alarm else self._is_raised(alarm)
 
     def _share_is_raised(self, alarm: Document) -> bool:
         last = self._ends[-OF_SHARE:]
         values = {end: sum(one[end] for one in last) or None for end in last[0]}
         return share_of(values) > float(str(alarm["Threshold"]))
-
-    def _silence_is_raised(self, alarm: Document) -> bool:
-        """As CloudWatch decides about an alarm on an expression: the supervisor ran before."""
-        parts = {str(one["Id"]): one for one in mappings_in(alarm["Metrics"])}
-        expression = str(parts.pop("silent")["Expression"])
-        keys = {
-            name: metric_key(self.stack.stack, mapping_of(mapping_of(one["MetricStat"])["Metric"]))
-            for name, one in parts.items()
-        }
-        last = self._minutes[-int(str(alarm["EvaluationPeriods"])) :]
-        values = [
-            {name: sum(minute[key]) if key in minute else None for name, key in keys.items()}
-            for minute in last
-        ]
-        limit = float(str(alarm["Threshold"]))
-        breaching = sum(value_of(expression, one) > limit for one in values)
-        return breaching >= int(str(alarm["DatapointsToAlarm"]))
 
     def _is_raised(self, alarm: Document) -> bool:
         """As CloudWatch decides: so many of the last periods breach the threshold."""

@@ -5,15 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman_console.check.reading import (
-    at,
-    bounds,
-    items,
-    mappings_in,
-    of_type,
-    parameters,
-    reference,
-)
+from roundsman_console.check.reading import at, bounds, items, of_type, parameters, reference
 from roundsman_console.template import Document, Json, part
 from tests.support.template_reading import rate_in_seconds
 from tests.template.conftest import nested_template
@@ -211,7 +203,7 @@ SHORTEST_RATE = 60  # seconds; EventBridge Scheduler knows no shorter one
     of_the_engine(put("Mappings/SupervisorRounds/300/Rate", "rate(50 minutes)")),
     of_the_engine(put("Mappings/SupervisorRounds/60/Rate", "rate(1 minutes)")),
     of_the_engine(put("Mappings/SupervisorRounds/3600/Seconds", 60)),
-    of_the_engine(put("SupervisorHasNotRunAlarm/Metrics/1/MetricStat/Period", 60)),
+    of_the_engine(put("SupervisorHasNotRunAlarm/Period", 60)),
     of_the_engine(put("Mappings/SupervisorRounds/120/BehindMs", 300000)),
 )
 def test_rate_and_alarms_of_the_supervisor_fit_every_interval(template: Document) -> None:
@@ -225,12 +217,7 @@ def test_rate_and_alarms_of_the_supervisor_fit_every_interval(template: Document
         return
     [event] = part(part(part(resources, "SupervisorFunction"), "Properties"), "Events").values()
     rate = at(event, "Properties", "ScheduleExpression")
-    silence = at(resources, "SupervisorHasNotRunAlarm", "Properties")
-    [period] = [
-        at(one, "MetricStat", "Period")
-        for one in mappings_in(at(silence, "Metrics"))
-        if "MetricStat" in one
-    ]
+    period = at(resources, "SupervisorHasNotRunAlarm", "Properties", "Period")
     behind = at(resources, "SchedulerBehindAlarm", "Properties", "Threshold")
     for value in items(at(parameters(template).get("SupervisorIntervalSeconds"), "AllowedValues")):
         interval = max(int(str(value)), SHORTEST_RATE)

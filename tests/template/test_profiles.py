@@ -4,14 +4,7 @@ from functools import cache
 
 import pytest
 
-from roundsman_console.check.reading import (
-    at,
-    chosen,
-    event_sources,
-    is_made,
-    mappings_in,
-    of_type,
-)
+from roundsman_console.check.reading import at, chosen, event_sources, is_made, of_type
 from roundsman_console.template import Document, Template, mapping_of, part
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE, translate
 from tests.support.template_reading import NO_VALUE, alarms, allowed_to, environment
@@ -56,18 +49,10 @@ def made(template: Document) -> dict[str, str]:
 def test_lean_has_one_alarm_which_is_raised_if_the_supervisor_is_not_started_or_fails() -> None:
     [(name, alarm)] = alarms(of("lean")).items()
     assert name == "SupervisorAlarm"
-    metrics = {
-        one["Id"]: mapping_of(mapping_of(one["MetricStat"])["Metric"])
-        for one in mappings_in(alarm["Metrics"])
-        if "MetricStat" in one
-    }
-    dimensions = [{"Name": "FunctionName", "Value": {"Ref": "SupervisorFunction"}}]
-    assert {name: (one["MetricName"], one["Dimensions"]) for name, one in metrics.items()} == {
-        "errors": ("Errors", dimensions),
-    }
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SupervisorFunction"}}]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
-    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("ignore", 4)
-    assert alarm["DatapointsToAlarm"] == 3
+    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("breaching", 3)
     assert alarm["AlarmActions"] == [{"Ref": "AlertTopic"}]
 
 
