@@ -471,6 +471,7 @@ class Story:
             self.world.processes.tables.expire()
         self.account.redriven += self.world.redrive()
         self.world.run()
+        self.world.give_results()
         self.world.check_all_ended()
         taken = self.world.processes.watch.tasks
         lost = [order_id for order_id in self.sent if order_id not in taken]

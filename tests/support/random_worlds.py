@@ -330,4 +330,5 @@ class RandomWorld:
         world.run()
         world.redrive()
         world.run()
+        world.give_results()
         world.check_all_ended()

@@ -27,7 +27,8 @@ from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
-from roundsman.model.situations import EVERY_ORDER
+from roundsman.model.situations import EVERY_ORDER, Ended, NotBegun
+from roundsman.model.task import Task
 from roundsman.model.wakes import KNOWN_AFTER, EndedHolds, ended_holds
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
@@ -516,9 +517,14 @@ class Processes:
 
         `last` is the instant of the last tick. Ticks before the result would find nothing. A run
         that is not `bounded` does not wait for failure groups that were alerted, because their
-        members are counted from time to time without end.
+        members are counted from time to time without end, nor for orders of which only a person
+        knows the missing result, which are looked at each day.
         """
-        task = min(self.watch.due.values(), default=None)
+        tasks = self.watch.tasks
+        task = min(
+            (at for name, at in self.watch.due.items() if bounded or not needs_result(tasks[name])),
+            default=None,
+        )
         instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]
         instants += [
             group.look_at if _is_counted(group) else group.alerting_until
@@ -671,6 +677,18 @@ def _depth(messages: WorldQueues, key: str) -> QueueDepth:
 def effect_of(reply: Reply) -> EffectKey:
     """The effect that the reply is about."""
     return EffectKey(reply.task_id, reply.step, reply.idempotency_key)
+
+
+def needs_result(task: Task) -> bool:
+    """Whether an order waits for nothing but a missing result, which only a person can give."""
+    records = task.steps.values()
+    return (
+        task.ending is None
+        and not task.owed
+        and task.deadline is None
+        and any(record.awaits_result for record in records)
+        and all(isinstance(record.situation, NotBegun | Ended) for record in records)
+    )
 
 
 def _is_counted(group: Group) -> bool:

@@ -1041,6 +1041,25 @@ class World:
             for broken in of_open(group):
                 self._break(broken.invariant, broken.task_id, broken.what, broken.blame)
 
+    def give_results(self, result: Json = None) -> None:
+        """Let a person give each missing result that an order waits for, until none is missing.
+
+        Call it after `run`: an order that waits for a result only a person can give does not end.
+        """
+        while found := [
+            (order_id, name)
+            for order_id, task in self.processes.watch.tasks.items()
+            if not task.ended and task.ending is None
+            for name, record in task.steps.items()
+            if record.awaits_result
+        ]:
+            before = self.processes.watch.decisions
+            for order_id, name in found:
+                self.operator.resolve(order_id, name, did=True, result=result)
+            self.run()
+            if self.processes.watch.decisions == before:
+                return
+
     # --- results -----------------------------------------------------------------------------
 
     def task(self, order_id: str) -> Task:
