@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIMITS = {"submission": 95, "scheduler": 121, "supervisor": 116, "agents/mail": 95}
+LIMITS = {"submission": 95, "scheduler": 121, "supervisor": 118, "agents/mail": 95}
 """The most modules of ours that each function may import; a few more than there are."""
 LIBRARIES = {"submission": 42, "scheduler": 42, "supervisor": 42, "agents/mail": 66}
 """The most other modules, besides those of boto3 and its two clients."""

@@ -22,6 +22,7 @@ from roundsman.model.events import (
     UndoPart,
 )
 from roundsman.model.instants import DAY, milliseconds
+from roundsman.model.masked_values import leaves
 from roundsman.model.states import TaskState
 from roundsman.model.task import ERASED, StepError
 from roundsman.scheduler.erasure import erase_beside
@@ -192,8 +193,18 @@ def test_after_the_record_is_removed_the_order_and_the_history_are_erased() -> N
     versions = [one.seq // ROWS_A_VERSION for one in shells.store.history(ORDER_ID)]
     assert versions[-1] == versions[-2] + 1, "of the next version, so it comes after all others"
     more = reason_of(shells, Erase(CommandSource("c-2", "bob", "again")), "m-2")
-    assert more.startswith("erase by bob: again; its task's retention is over; it was already")
+    assert more.startswith("erase by bob: (masked); its task's retention is over; it was already")
     assert [one.command_id for one in shells.store.history(ORDER_ID)][-2:] == ["c-1", "c-2"]
+
+
+def test_without_a_task_no_value_of_the_order_is_in_the_reason() -> None:
+    """Nobody knows the plan any more, and so which fields are masked."""
+    shells = removed()
+    row = shells.store.order(ORDER_ID)
+    assert row is not None
+    quoted = max((str(value) for _, value in leaves(row.content)), key=len)
+    asked = Erase(CommandSource("c-1", "ann", f"the request about {quoted}"))
+    assert reason_of(shells, asked, "m-1").startswith("erase by ann: the request about (masked); ")
 
 
 def test_a_redelivery_after_the_record_is_removed_adds_no_row() -> None:

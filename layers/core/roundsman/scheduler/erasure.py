@@ -5,6 +5,7 @@ follow it, and follow it again each time the command is delivered: a crash after
 nothing that the redelivery does not erase.
 """
 
+from dataclasses import replace
 from zlib import crc32
 
 from roundsman.engine.history import ERASE, ROWS_A_VERSION, seq
@@ -49,8 +50,18 @@ def erase_without_task(
 def _confirmation(
     row: OrderRow | None, rows: list[HistoryRow], event: Erase, now: int
 ) -> HistoryRow:
-    """The history row of the command. Its key comes after those of all rows that there are."""
-    asked = event.asked
+    """The history row of the command. Its key comes after those of all rows that there are.
+
+    Without a task nobody knows its plan, and so which fields are masked: no value of the order is
+    in the reason, and where the values are gone, the reason is left out.
+    """
+    from roundsman.model.masked_values import EVERYTHING, MaskedTexts, leaves  # late: needed rarely
+
+    if row is None or row.erased_at is not None:
+        texts = EVERYTHING
+    else:
+        texts = MaskedTexts.of(value for _, value in leaves(row.content))
+    asked = replace(event.asked, reason=texts.text(event.asked.reason))
     version = max((one.seq for one in rows), default=0) // ROWS_A_VERSION + 1
     erased_at = row.erased_at if row is not None else None
     more = "its task's retention is over"
