@@ -15,6 +15,10 @@ from tests.moto.orders import ALL_EFFECTS, order
 WRONG = {**order("ord-1"), "currency": "euro", "colour": "\x1b[31mred\x1b[0m [bold]x[/]"}
 
 
+TRIED_FOR = 360
+"""Seconds after which a cancellation of an order that is not there is rejected."""
+
+
 def rejected(world: Stack, *events: dict[str, object] | str) -> None:
     world.submit(*events)
     world.run()
@@ -150,6 +154,7 @@ def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
 def test_all_that_would_be_taken_now_are_sent_together(operator: Operator) -> None:
     world = operator.world
     rejected(world, WRONG, {"orderId": "ord-3", "cancel": {}})
+    world.pass_time(TRIED_FOR)
     rejected(world, order("ord-3"))
     assert operator.types("rejected", "resend", "--all").exit_code == 2, "nobody can be asked"
     assert len(ids(operator)) == 2
@@ -166,6 +171,7 @@ def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_mor
     world = operator.world
     for number in (1, 2, 3):
         rejected(world, {"orderId": f"ord-{number}", "cancel": {}})
+    world.pass_time(TRIED_FOR)
     rejected(world, *(order(f"ord-{number}") for number in (1, 2, 3)))
     world.sqs.send_message(QueueUrl=world.url("RejectedQueue"), MessageBody="a stranger's")
     every = ("rejected", "resend", "--all", "--yes", "--json")

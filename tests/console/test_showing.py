@@ -56,6 +56,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
         "sender": None,
         "commandId": None,
         "reason": "charge_card: failed for good: CardDeclined: POST answered 402",
+        "signal": None,
     }
     assert [row["kind"] for row in history] == ["failed", "undo", "undone", "undo", "undone"]
     steps = shown["steps"]

@@ -10,7 +10,7 @@ from roundsman.model.states import TaskState
 from roundsman_testing.stack import Killed, Stack
 from tests.console.operators import DECLINED, Operator, at_each_call
 from tests.console.test_dlq import mend, spoiled
-from tests.console.test_rejected import WRONG, ids, rejected
+from tests.console.test_rejected import TRIED_FOR, WRONG, ids, rejected
 from tests.moto.orders import order
 from tests.moto.test_dead_letters import THREE_HOURS, redeliver
 from tests.web.browsers import Browser
@@ -66,6 +66,7 @@ def test_a_rejected_event_that_is_hostile_is_text_in_its_form(browser: Browser) 
 def test_all_that_would_be_accepted_are_listed_and_sent(browser: Browser) -> None:
     world = browser.operator.world
     rejected(world, WRONG, {"orderId": "ord-7", "cancel": {"undo": True, "reason": "twice"}})
+    world.pass_time(TRIED_FOR)
     world.submit(order("ord-7"))
     world.run()
     page = browser.sends("resend-all")

@@ -113,8 +113,8 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "An application sends signals without an id. The id of the message counts then, so one "
         "that is sent twice, or moved back to its queue by AWS, counts twice. A later release "
         "refuses them.",
-        "Give each signal an id of its own, such as that of the payment; Client.signal and "
-        "roundsman signal do.",
+        "Give each signal an id of its own, such as that of the payment. Client.signal gives one, "
+        "and so does the command line.",
     ),
     FindingKind.QUEUE_UNREAD: Entry(
         _CRITICAL,

@@ -23,6 +23,7 @@ ENGINE_RESOURCES = frozenset(
         *("control_read", "control_write", "history_read", "history_write"),
         *("orders_read", "orders_write", "tasks_read", "tasks_write"),
         *("due_index_read", "due_index_write", "failures_index_read", "failures_index_write"),
+        *("parked_index_read", "parked_index_write"),
     }
 )
 """Agents of these names would have resources or alarms with the names of the engine's own."""

@@ -107,6 +107,12 @@ def test_another_parameter_is_another_stack(services: Services, created: list[st
     assert created == ["stack", "stack"]
 
 
+def delete_policies() -> None:
+    iam = boto3.client("iam")
+    for policy in iam.list_policies(Scope="Local")["Policies"]:
+        iam.delete_policy(PolicyArn=policy["Arn"])
+
+
 @pytest.mark.exhaustive
 def test_no_image_is_made_of_or_put_beside_the_resources_of_another(
     services: Services, created: list[str]
@@ -117,6 +123,7 @@ def test_no_image_is_made_of_or_put_beside_the_resources_of_another(
         for _ in range(2):
             with deployed_project(services, CLOCK) as stack:
                 boto3.client("cloudformation").delete_stack(StackName=stack.stack.name)
+                delete_policies()  # moto leaves them
                 boto3.client("s3").delete_object(Bucket="roundsman-test-code", Key="function.zip")
     assert len(created) == 2
 

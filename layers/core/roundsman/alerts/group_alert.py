@@ -230,8 +230,8 @@ def _commands(
         found["run"] = command_line("run", options=("--group", group.id, *REASON))
     elif group.how == AWAITS_RESULT:
         steps = [sample.step or group.step for sample in samples] or [group.step]
-        options = ("--did", "--result", PLACEHOLDER, *REASON)
-        found["resolve"] = [command_line("resolve", orders[0], steps[0], options=options)]
+        given = ("--did", "--result", PLACEHOLDER, *REASON)
+        found["resolve"] = [command_line("resolve", orders[0], steps[0], options=given)]
     elif group.how != UNREADABLE:
         again = ("--again",) if group.undone else ()
         options = ("--group", group.id, *again, *REASON)
