@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.request_deadlines import fits_key
-from roundsman.engine.routing import agent_now, candidates, untried
+from roundsman.engine.routing import agent_now, candidates, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import DAY, MINUTE, SECOND, second
@@ -121,8 +121,18 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         context.decision.note(f"{step.name}: returned by its agent and not attempted again")
         return
     if effect is Effect.NONE and another_agent_available(context, step, record):
+        here, agent, tried = agent_now(step, record), record.agent, record.tried
+        if not context.is_held(here):  # the view is older than the hold: it would go there again
+            other = next(one for one in untried(step, record) if not context.is_held(one))
+            agent, tried = stored_agent_name(step, other), (*tried, here)
         context.decision.requeue(
-            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
+            step.name,
+            StepEvent.HELD,
+            outcome_unknown=unknown,
+            effect=effect,
+            uncounted_timeouts=0,
+            agent=agent,
+            tried=tried,
         )
         context.decision.note(
             f"{step.name}: returned by its agent, which proves that the step had no effect"
