@@ -20,7 +20,6 @@ from roundsman.engine import (
     agent_holds,
     attempts,
     bulk_moves,
-    compensation,
     decision,
     due,
     erasure,
@@ -29,6 +28,7 @@ from roundsman.engine import (
     on_failure,
     operator,
     polls,
+    request_deadlines,
     routing,
     signals,
     sleeps,
@@ -72,6 +72,9 @@ from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     REJECTION,
+    UNDO,
+    LeftOut,
+    Operation,
     Owed,
     SettledRow,
     StepError,
@@ -79,6 +82,7 @@ from roundsman.model.task import (
     StepToAdd,
     Task,
     Termination,
+    UnreadSignal,
 )
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
@@ -201,9 +205,13 @@ def waits_that_are_ignored(patch: Patch) -> None:
 
 
 def keys_that_last(patch: Patch) -> None:
-    """Let no key be forgotten, as far as the engine knows."""
-    for module in (attempts, compensation):
-        patch.setattr(module, "key_ends_at", lambda *_: None)
+    """Let no key be forgotten before its undo, as far as the engine knows."""
+    allows = request_deadlines.key_allows_until
+
+    def lasting(step: StepPlan, record: StepRecord, operation: Operation) -> int | None:
+        return None if operation == UNDO else allows(step, record, operation)
+
+    patch.setattr(request_deadlines, "key_allows_until", lasting)
 
 
 def polls_that_fail(patch: Patch) -> None:
@@ -229,17 +237,20 @@ def sleeps_that_end_at_once(patch: Patch) -> None:
 
 def signals_that_end_two_steps(patch: Patch) -> None:
     """Let a signal end each step that waits for its name now."""
-    take = signals._take
+    end = signals._end
 
-    def taken(context: DecisionContext, step: StepPlan) -> bool:
-        unread = context.decision.task.signals
-        found = take(context, step)
-        others = (one for one in context.plan.steps.values() if one.signal == step.signal)
-        if found and any(_awaits_signal(context, one) for one in others):
-            context.decision.task = replace(context.decision.task, signals=unread)
-        return found
+    def ended(
+        context: DecisionContext,
+        step: StepPlan,
+        signal: UnreadSignal,
+        left_out: LeftOut | None = None,
+    ) -> None:
+        end(context, step, signal, left_out)
+        for other in context.plan.steps.values():
+            if other.signal == step.signal and _awaits_signal(context, other):
+                end(context, other, signal, left_out)
 
-    patch.setattr(signals, "_take", taken)
+    patch.setattr(signals, "_end", ended)
 
 
 def _awaits_signal(context: DecisionContext, step: StepPlan) -> bool:
