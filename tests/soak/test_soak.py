@@ -212,7 +212,7 @@ def test_stories_have_all_that_people_and_outside_systems_do(
 
     monkeypatch.setattr(Operator, "ask", asked)
     monkeypatch.setattr(World, "answer", answered)
-    run_stories(range(60))
+    run_stories(range(100))
     assert seen == {
         *("a fresh key", "it did", "it did not", "more time for a step"),
         *("a yes to the last", "a yes to the first", "a no to the last", "a no to the first"),

@@ -10,8 +10,8 @@ from roundsman.engine.decision import DecisionBuilder
 from tools import soak_stories
 from tools.soak_stories import Story
 
-SHORT = (5, 44, 48, 51, 54)
-"""Stories in which undos wait for room; in two of them orders end because no other undo begins."""
+SHORT = (44, 48, 51, 54, 91)
+"""Stories in which undos wait for room; in the last an order ends as no other undo begins."""
 
 
 @pytest.fixture
