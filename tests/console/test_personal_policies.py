@@ -238,9 +238,9 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(OPERATOR, "submit", "events/good.json")
     wait = ("--anyway", "--wait", "60")
     users.types(OPERATOR, "submit", "events/malformed.json", *wait, code=1)
-    users.types(OPERATOR, "signal", "ord-2", "paid")
-    users.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
-    users.types(OPERATOR, "release", "payment")
+    users.types(OPERATOR, "signal", "ord-99", "paid")
+    users.types(OPERATOR, "hold", "shipping", "--for", "10m", "--yes")
+    users.types(OPERATOR, "release", "shipping")
     world.run()
     users.types(OPERATOR, "erase", "ord-1", "--yes")
 

@@ -4,6 +4,7 @@ from tools.mutants.mutant import Mutant
 
 TASKS = "layers/core/roundsman/aws/dynamodb/tasks.py"
 ROWS = "layers/core/roundsman/aws/dynamodb/input_rows.py"
+BESIDE = "layers/core/roundsman/aws/dynamodb/rows_beside.py"
 PLACES = "layers/core/roundsman/definition/added_steps.py"
 
 ENGINE_TESTS = "tests/unit/engine/test_added_steps.py"
@@ -13,8 +14,8 @@ ADDED = (
     Mutant(
         name="a-reply-adds-all-its-steps",
         file="layers/core/roundsman/engine/steps.py",
-        old="    add_steps(context, step.name, then)\n",
-        new="    add_steps(context, step.name, then[:1])\n",
+        old="\n    add_steps(context, step.name, then)\n",
+        new="\n    add_steps(context, step.name, then[:1])\n",
         tests=(
             f"{ENGINE_TESTS}::test_added_steps_begin_at_once_and_what_comes_after_their_adder_waits_for_them",
         ),
@@ -23,19 +24,19 @@ ADDED = (
     Mutant(
         name="a-late-success-adds-no-wrong-steps",
         file="layers/core/roundsman/engine/steps.py",
-        old="    fits = fits and why_not_added(context, step.name, reply.then) is None\n",
-        new="",
+        old="    fits = why_not_added(context, step.name, reply.then) is None\n",
+        new="    fits = True\n",
         tests=(f"{ENGINE_TESTS}::test_a_late_answer_that_adds_what_it_may_not_completes_nothing",),
         why="a step of no kind is in the record, and no plan has it",
     ),
     Mutant(
         name="input-rows-are-written-with-their-record",
         file=TASKS,
-        old="        of_rows += self._input_writes(task, inputs)\n        beside",
+        old="        of_rows += self._input_writes(task, inputs)\n        of_rows",
         new=(
             "        for one in self._input_writes(task, inputs):\n"
             "            self._client.transact_write_items(TransactItems=[one])\n"
-            "        beside"
+            "        of_rows"
         ),
         tests=(f"{ROW_TESTS}::test_a_write_that_comes_too_late_adds_nothing",),
         why="a decision that lost a race leaves the inputs of its steps in place of the right ones",
@@ -43,8 +44,8 @@ ADDED = (
     Mutant(
         name="input-rows-are-written",
         file=TASKS,
-        old="        of_rows += self._input_writes(task, inputs)\n        beside",
-        new="        beside",
+        old="        of_rows += self._input_writes(task, inputs)\n        of_rows",
+        new="        of_rows",
         tests=(
             f"{ROW_TESTS}::test_inputs_are_read_back_as_they_were_added_from_as_few_rows_as_they_are_in",
         ),
@@ -52,17 +53,17 @@ ADDED = (
     ),
     Mutant(
         name="input-rows-expire-with-their-record",
-        file=ROWS,
-        old="        elif before.expires_at != task.expires_at:\n",
-        new="        elif False:\n",
+        file=BESIDE,
+        old="            elif before.expires_at != task.expires_at:\n",
+        new="            elif False:\n",
         tests=(f"{ROW_TESTS}::test_rows_expire_with_their_record",),
         why="inputs of orders are kept for ever",
     ),
     Mutant(
         name="input-rows-are-removed-with-their-record",
-        file=ROWS,
-        old="        for row in range(count, before.count)\n",
-        new="        for row in ()\n",
+        file=BESIDE,
+        old="            for row in range(count, before.count)\n",
+        new="            for row in ()\n",
         tests=(
             f"{ROW_TESTS}::test_rows_are_removed_with_a_record_that_is_not_retained",
             f"{ROW_TESTS}::test_the_rows_of_an_erased_task_and_of_one_that_begins_again_are_removed",

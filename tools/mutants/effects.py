@@ -120,7 +120,7 @@ EFFECTS = (
     ),
     Mutant(
         name="an-expired-key-is-refused-in-a-bulk-run",
-        file="console/roundsman_console/bulk/dry_run.py",
+        file="layers/core/roundsman/engine/bulk_eligibility.py",
         old="if expired is not None:",
         new="if False:",
         tests=(

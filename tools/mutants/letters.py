@@ -48,10 +48,10 @@ LETTERS = (
     Mutant(
         name="a-dead-letter-is-sent-before-it-is-deleted",
         file="console/roundsman_console/dead_letter/redrive.py",
-        old="send_back(stack.sqs, wanted.source.url, dead.letter)\n"
+        old="send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)\n"
         "            look.delete(dead.letter)\n",
         new="look.delete(dead.letter)\n"
-        "            send_back(stack.sqs, wanted.source.url, dead.letter)\n",
+        "            send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)\n",
         tests=("tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",),
         why="a death in between loses a message",
     ),

@@ -364,8 +364,8 @@ SENDING = (
     Mutant(
         name="probe-before-a-repeat",
         file="layers/core/roundsman/agents/attempt.py",
-        old="if self.probe is not None and self.request.outcome_unknown and not self._probed:",
-        new="if self.probe is not None and self._tries < 0:",
+        old="asks = self.probe_only or (self.request.outcome_unknown and not self._probed)",
+        new="asks = self._tries < 0",
         tests=(
             "tests/unit/agents/test_probes.py::test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_probes",
         ),

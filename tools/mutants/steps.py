@@ -9,7 +9,7 @@ STEPS = (
         old="    if total > RESULTS_LIMIT:\n",
         new="    if total < 0:\n",
         tests=(
-            "tests/unit/engine/test_machine_replies.py::test_results_that_together_would_not_fit_fail_the_step_that_crosses_the_line",
+            "tests/unit/engine/test_machine_replies.py::test_of_results_that_together_would_not_fit_that_which_crosses_the_line_is_left_out",
         ),
         why="a reply that crosses 400 KB fails for ever",
     ),
@@ -52,8 +52,8 @@ STEPS = (
     Mutant(
         name="point-of-no-return",
         file="layers/core/roundsman/engine/on_failure.py",
-        old="if isinstance(final, UndoPlan) and not past_no_return(context):",
-        new="if isinstance(final, UndoPlan):",
+        old="return isinstance(final, UndoPlan) and not past_no_return(context)",
+        new="return isinstance(final, UndoPlan)",
         tests=(
             "tests/unit/engine/test_attempts_failures.py::test_after_the_point_of_no_return_nothing_is_undone",
         ),
@@ -68,15 +68,5 @@ STEPS = (
             "tests/unit/engine/test_compensation.py::test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs",
         ),
         why="the undo cannot say what it undoes",
-    ),
-    Mutant(
-        name="too-large-and-done",
-        file="layers/core/roundsman/engine/steps.py",
-        old="give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)",
-        new="give_up(context, step, StepEvent.REFUSED, error, why)",
-        tests=(
-            "tests/unit/engine/test_operator_resubmit.py::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",
-        ),
-        why="a person reads that a step may have happened which has happened for certain",
     ),
 )
