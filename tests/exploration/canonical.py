@@ -243,7 +243,9 @@ class Records:
             # Since when the key is known is asked only where it is not stored until when.
             key_until=over(forgotten_at, now),
             left_out=record.left_out,
-            # finished_at, result and other errors are for people and for probes.
+            # Of one that awaits its result, only whether there is time to be given back is asked.
+            finished_at=over(record.finished_at, now, 1) if record.awaits_result else None,
+            # When others finished, result and other errors are for people and for probes.
         )
 
     def _situation(  # noqa: PLR0911  # one for each situation
@@ -314,7 +316,6 @@ class Records:
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
-        is_held = any(record.held_since is not None for record in steps.values())
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
         start_at = complete_by - self.plan.complete_within
@@ -323,12 +324,11 @@ class Records:
         assert not (self._near_end and task.credited_until), (
             "what is given back moves the complete-by"
         )
-        credited_until = (
-            None  # where no step is parked, it moves only the complete-by, until it ends
-        )
-        if self._holds and task.ending is None and (is_held or (task.credited_until or 0) >= now):
-            # A hold is credited, and that is stored, from the next ms on.
-            credited_until = over(task.credited_until, now, 1)
+        credited_until = None
+        if task.ending is None and (task.credited_until or 0) >= now:
+            # One that is over decides nothing: a step that was parked, or has awaited its result,
+            # since before now has something to give back, and how much moves only the complete-by.
+            credited_until = over(task.credited_until, now)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
         ending = task.ending
         return replace(
@@ -375,6 +375,7 @@ def moved(task: Task, by: int) -> Task:
             poll_until=at(record.poll_until),
             key_until=at(record.key_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
+            finished_at=at(record.finished_at),
         )
         for name, record in task.steps.items()
     }

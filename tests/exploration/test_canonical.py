@@ -84,7 +84,7 @@ JUDGED = {
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
         *("polls", "polled_since", "poll_until", "signal"),
-        *("key_until", "left_out"),
+        *("key_until", "left_out", "finished_at"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
@@ -101,7 +101,7 @@ JUDGED = {
 
 NOT_KEPT = {
     StepRecord: {
-        *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
+        *("result", "reminders", "uncounted_timeouts", "uncounted_calls"),
         "key_since",
     },
     AtAgent: {"read_past_at"},
