@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.events import Outcome
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
@@ -150,7 +151,7 @@ class Life:
             request.idempotency_key,
             request.lock,
             outcome=outcome,
-            until=WITHIN if outcome == "waiting" else 0,
+            until=WITHIN if ANSWERS[outcome].outcome is Outcome.WAITING else 0,
         )
 
     def do(self, job: Mail, world: World) -> None:
