@@ -110,18 +110,21 @@ class Records:
         outcomes: bool = False,
         holds: bool = True,
         looks: bool = False,
+        awaits: bool = True,
     ) -> None:
         """`near_end`: the task's own complete-by is within reach; else it must never come.
 
         `outcomes`: what is known of effects decides something, as it does where a step has several
         agents or a person may ask for a fresh key. `holds`: a step may be parked. `looks`: an
-        attempt may be extended, for as long again as it has been late.
+        attempt may be extended, for as long again as it has been late. `awaits`: a step may come to
+        await its result.
         """
         self.plan = plan
         self.tasks: list[Task] = []
         self._numbers: dict[Key, int] = {}
         self._near_end = near_end
-        self._holds = holds
+        self._awaits = awaits
+        self._holds = holds or awaits
         self.late_floor = LONGEST_CHECK_AFTER if looks else 0
         """How long ago an attempt may have become overdue, in ms, to make a difference:
         that decides when it is checked again, where it may be extended."""
@@ -230,7 +233,7 @@ class Records:
             granted=record.granted,
             corrections=record.corrections,
             retry_until=None if settled else _retry_until(record, now),
-            unexpected_since=None if settled or record.unexpected_since is None else T0,
+            unexpected_since=None if settled else self._unexpected_since(record, now),
             waits=0 if settled else record.waits,
             # Only whether it is polled, and until when: how often and since when is for people.
             polls=min(record.polls, 1),
@@ -243,8 +246,14 @@ class Records:
             # Since when the key is known is asked only where it is not stored until when.
             key_until=over(forgotten_at, now),
             left_out=record.left_out,
-            # finished_at, result and other errors are for people and for probes.
+            # Of one that awaits its result, only whether there is time to be given back is asked.
+            finished_at=over(record.finished_at, now, 1) if record.awaits_result else None,
+            # When others finished, result and other errors are for people and for probes.
         )
+
+    def _unexpected_since(self, record: StepRecord, now: int) -> int | None:
+        """One wait for a result is another failure than errors that began before it."""
+        return over(record.unexpected_since, now, 1 if self._awaits else 0)
 
     def _situation(  # noqa: PLR0911  # one for each situation
         self, name: str, record: StepRecord, now: int, names: dict[str, str]
@@ -314,7 +323,6 @@ class Records:
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
-        is_held = any(record.held_since is not None for record in steps.values())
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
         start_at = complete_by - self.plan.complete_within
@@ -323,12 +331,11 @@ class Records:
         assert not (self._near_end and task.credited_until), (
             "what is given back moves the complete-by"
         )
-        credited_until = (
-            None  # where no step is parked, it moves only the complete-by, until it ends
-        )
-        if self._holds and task.ending is None and (is_held or (task.credited_until or 0) >= now):
-            # A hold is credited, and that is stored, from the next ms on.
-            credited_until = over(task.credited_until, now, 1)
+        credited_until = None
+        if self._holds and task.ending is None and (task.credited_until or 0) >= now:
+            # One that is over decides nothing: a step that was parked, or has awaited its result,
+            # since before now has something to give back, and how much moves only the complete-by.
+            credited_until = over(task.credited_until, now)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
         ending = task.ending
         return replace(
@@ -375,6 +382,7 @@ def moved(task: Task, by: int) -> Task:
             poll_until=at(record.poll_until),
             key_until=at(record.key_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
+            finished_at=at(record.finished_at),
         )
         for name, record in task.steps.items()
     }

@@ -1,4 +1,4 @@
-"""Every task comes to its end once faults stop.
+"""Every task comes to its end once faults stop, or to where only a person can give a result.
 
 From each state one course of things is followed: whatever was on its way is lost and what processes
 had read with it; from then on nothing is lost, agents do what they are asked, and a supervisor
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
 from roundsman_testing.invariants.rules import Invariant
+from roundsman_testing.world.processes import needs_result
 from tests.exploration.canonical import T0
 from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State
@@ -62,7 +63,7 @@ class Course:
             if state in self._takes:
                 return took + self._takes[state]
             task = self._model.records.tasks[state.record]
-            if not task.lane.startswith(Lane.OPEN):
+            if not task.lane.startswith(Lane.OPEN) or needs_result(task):
                 return took
             by = task.due_at - T0
             looked = self._model.shells.run(state.record, PASS, world=self._model.world(state))

@@ -119,6 +119,7 @@ class TaskModel:
             looks=configuration.looks,
             holds=bool(configuration.held)
             or any(ENDINGS[e].says.startswith("held") for e in endings),
+            awaits="done, and adds what it may not" in configuration.endings,
         )
         # Where the task's end is within reach, no time is given back: each amount would be a state.
         self.shells = Shells(

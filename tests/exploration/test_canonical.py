@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.events import Outcome
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import (
     Asleep,
@@ -84,7 +85,7 @@ JUDGED = {
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
         *("polls", "polled_since", "poll_until", "signal"),
-        *("key_until", "left_out"),
+        *("key_until", "left_out", "finished_at"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
@@ -101,7 +102,7 @@ JUDGED = {
 
 NOT_KEPT = {
     StepRecord: {
-        *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
+        *("result", "reminders", "uncounted_timeouts", "uncounted_calls"),
         "key_since",
     },
     AtAgent: {"read_past_at"},
@@ -150,7 +151,7 @@ class Life:
             request.idempotency_key,
             request.lock,
             outcome=outcome,
-            until=WITHIN if outcome == "waiting" else 0,
+            until=WITHIN if ANSWERS[outcome].outcome is Outcome.WAITING else 0,
         )
 
     def do(self, job: Mail, world: World) -> None:
