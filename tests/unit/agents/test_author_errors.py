@@ -452,6 +452,13 @@ def test_the_text_of_any_other_error_stays_in_the_log(
     assert told(ended(lambda _: wrong(), clock))[2] == SEE_LOG
 
 
+def test_the_text_of_an_error_that_a_function_raises_again_stays_in_the_log(clock: Clock) -> None:
+    """The first attempt has raised it out of its group, below what calls the function."""
+    wrong = group(ValueError("tok_visa"))
+    for _ in range(2):
+        assert told(ended(raising(wrong), clock))[2] == SEE_LOG
+
+
 def test_an_error_that_was_never_raised_has_no_place() -> None:
     assert raised_by(ValueError("within must be a timedelta")).places == (None,)
 
