@@ -1,4 +1,4 @@
-"""Results that were left out of the record are in rows beside it, each read by its own task only."""
+"""Results left out of the record are in rows beside it, each read by its own task only."""
 
 from dataclasses import replace
 

@@ -13,10 +13,7 @@ RAISED = (
         file=ERRORS,
         old="key=lambda leaf: (_weight(leaf), _type(leaf))",
         new="key=_type",
-        tests=(
-            f"{TESTS}::test_of_several_errors_one_decides_and_all_are_named",
-            f"{TESTS}::test_the_guard_sees_the_error_that_decides",
-        ),
+        tests=(f"{TESTS}::test_of_several_errors_one_decides_and_all_are_named",),
         why="a refusal beside an outage is tried again until the step's last attempt",
     ),
     Mutant(
@@ -73,7 +70,7 @@ RAISED = (
         file=ERRORS,
         old="times = sorted(Counter(listed).items())",
         new="times = list(Counter(listed).items())",
-        tests=(f"{TESTS}::test_of_several_errors_one_decides_and_all_are_named",),
+        tests=(f"{TESTS}::test_errors_of_one_type_are_named_in_one_order_however_their_calls_end",),
         why="failures of one cause are several incidents, by the order in which the calls ended",
     ),
     Mutant(
