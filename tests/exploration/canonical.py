@@ -316,10 +316,11 @@ class Records:
                     reminded_by=wait.reminded_by and _lock(wait.reminded_by, names),
                 )
             case Ended() as ended:
-                # Until when a request may act, where that is asked.
-                return Ended(
-                    how=ended.how, until=over(ended.until, now, acts_for) if bounded else None
-                )
+                # Until when a request may act, where that is asked. One that cannot act any more is
+                # as good as none.
+                until = over(ended.until, now, acts_for) if bounded else None
+                can_act = until is not None and until > T0 - acts_for
+                return Ended(how=ended.how, until=until if can_act else None)
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
