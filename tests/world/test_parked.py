@@ -1,6 +1,7 @@
 """What waits for a hold or an open circuit asks nothing, and is woken by its end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -105,6 +106,22 @@ def test_a_share_of_the_orders_is_woken_and_the_others_are_with_the_rest() -> No
     world.release_all()
     world.run(for_=MINUTE)
     assert all(world.task(order).ended for order in orders)
+
+
+def test_the_rest_of_a_share_and_a_second_workflow_are_woken_when_their_holds_run_out() -> None:
+    other = replace(a_workflow(charge), name="other")
+    world = World(a_workflow(charge), other)
+    world.check_every = 20
+    world.hold_workflow("story", 4 * HOUR)
+    world.hold_workflow("other", 5 * HOUR)
+    orders = [world.submit(workflow=name) for name in ("story", "other") for _ in range(10)]
+    began = world.now
+    world.run(for_=HOUR)
+    world.release_workflow("story", share=50)
+    world.run(for_=3 * HOUR + MINUTE)
+    assert all(world.task(order).ended for order in orders[:10])
+    world.run(for_=HOUR)
+    assert max(ended_after(world, orders, began)) <= 5 * 3_600 + 60
 
 
 def test_a_task_of_two_agents_is_woken_by_the_end_of_either_hold() -> None:

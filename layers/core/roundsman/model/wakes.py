@@ -36,7 +36,7 @@ def ended_holds(stored: Iterable[Hold], now: int) -> list[EndedHolds]:
         if hold.agent:
             by_agent.setdefault(hold.agent, []).append(hold)
     found = [
-        EndedHolds(agent, _identity(its), on_trial=any(map(_is_on_trial, its)))
+        EndedHolds(agent, _identity(its, now), on_trial=any(map(_is_on_trial, its)))
         for agent, its in by_agent.items()
         if all(hold.until <= now for hold in its)
     ]
@@ -46,7 +46,7 @@ def ended_holds(stored: Iterable[Hold], now: int) -> list[EndedHolds]:
         for hold in orders
     )
     if not all_held and any(hold.until <= now or hold.released for hold in orders):
-        found.append(EndedHolds(EVERY_ORDER, _identity(orders)))
+        found.append(EndedHolds(EVERY_ORDER, _identity(orders, now)))
     return found
 
 
@@ -54,9 +54,16 @@ def _is_on_trial(hold: Hold) -> bool:
     return hold.kind == BREAKER and hold.until != ENDED
 
 
-def _identity(holds: Sequence[Hold]) -> str:
+def _identity(holds: Sequence[Hold], now: int) -> str:
+    """Identify those of the holds that have ended, and the shares that the others let go on.
+
+    A hold that ends by itself changes nothing in what is stored, so its end is told by the time.
+    """
     return " ".join(
-        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{hold.released}" for hold in holds
+        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{hold.released}"
+        + ("" if hold.until <= now else "/in force")
+        for hold in holds
+        if hold.until <= now or hold.released
     )
 
 
