@@ -316,11 +316,10 @@ class Records:
                     reminded_by=wait.reminded_by and _lock(wait.reminded_by, names),
                 )
             case Ended() as ended:
-                # Until when a request may act, where that is asked. One that cannot act any more is
-                # as good as none.
-                acts_until = over(ended.until, now, acts_for) if bounded else None
-                can_act = acts_until is not None and acts_until > T0 - acts_for
-                return Ended(how=ended.how, until=acts_until if can_act else None)
+                # Until when a request may act, where that is asked.
+                return Ended(
+                    how=ended.how, until=over(ended.until, now, acts_for) if bounded else None
+                )
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
