@@ -1,6 +1,7 @@
 """What waits for a hold or an open circuit asks nothing, and is woken by its end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -105,6 +106,33 @@ def test_a_share_of_the_orders_is_woken_and_the_others_are_with_the_rest() -> No
     world.release_all()
     world.run(for_=MINUTE)
     assert all(world.task(order).ended for order in orders)
+
+
+def test_the_rest_is_woken_when_a_hold_runs_out_that_let_a_share_go_on() -> None:
+    world = World(a_workflow(charge))
+    world.check_every = 20
+    world.hold_all(2 * HOUR)
+    orders = [world.submit() for _ in range(20)]
+    runs_out = world.now + 7_200_000
+    world.run(for_=MINUTE)
+    world.release_all(share=40)
+    world.run(for_=HOUR)
+    assert 2 < sum(world.task(order).ended for order in orders) < 18
+    world.run()
+    assert max(ended_after(world, orders, runs_out)) <= 60
+
+
+def test_a_hold_wakes_its_orders_when_it_runs_out_after_another_one_has() -> None:
+    other = replace(a_workflow(charge), name="other")
+    world = World(a_workflow(charge), other)
+    world.hold_workflow("story", HOUR)
+    world.hold_workflow("other", 2 * HOUR)
+    orders = [world.submit(workflow=name) for name in ("story", "other")]
+    runs_out = world.now + 7_200_000
+    world.run()
+    first, last = ended_after(world, orders, runs_out)
+    assert first < -3_500
+    assert 0 <= last <= 60
 
 
 def test_a_task_of_two_agents_is_woken_by_the_end_of_either_hold() -> None:

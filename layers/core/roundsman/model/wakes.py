@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roundsman.model.holds import BREAKER, ENDED, EVERY_WORKFLOW, Hold, on_orders
+from roundsman.model.holds import ALL_ORDERS, BREAKER, ENDED, EVERY_WORKFLOW, Hold, on_orders
 from roundsman.model.instants import SECOND
 from roundsman.model.situations import EVERY_ORDER
 
@@ -36,7 +36,7 @@ def ended_holds(stored: Iterable[Hold], now: int) -> list[EndedHolds]:
         if hold.agent:
             by_agent.setdefault(hold.agent, []).append(hold)
     found = [
-        EndedHolds(agent, _identity(its), on_trial=any(map(_is_on_trial, its)))
+        EndedHolds(agent, _identity(its, now), on_trial=any(map(_is_on_trial, its)))
         for agent, its in by_agent.items()
         if all(hold.until <= now for hold in its)
     ]
@@ -46,7 +46,7 @@ def ended_holds(stored: Iterable[Hold], now: int) -> list[EndedHolds]:
         for hold in orders
     )
     if not all_held and any(hold.until <= now or hold.released for hold in orders):
-        found.append(EndedHolds(EVERY_ORDER, _identity(orders)))
+        found.append(EndedHolds(EVERY_ORDER, _identity(orders, now)))
     return found
 
 
@@ -54,10 +54,16 @@ def _is_on_trial(hold: Hold) -> bool:
     return hold.kind == BREAKER and hold.until != ENDED
 
 
-def _identity(holds: Sequence[Hold]) -> str:
+def _identity(holds: Sequence[Hold], now: int) -> str:
     return " ".join(
-        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{hold.released}" for hold in holds
+        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{_share_that_goes_on(hold, now)}"
+        for hold in holds
     )
+
+
+def _share_that_goes_on(hold: Hold, now: int) -> int:
+    """The share of its orders, in percent: all of them once it has run out."""
+    return hold.released if hold.until > now else ALL_ORDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
