@@ -108,31 +108,20 @@ def test_a_share_of_the_orders_is_woken_and_the_others_are_with_the_rest() -> No
     assert all(world.task(order).ended for order in orders)
 
 
-def test_the_rest_is_woken_when_a_hold_runs_out_that_let_a_share_go_on() -> None:
-    world = World(a_workflow(charge))
-    world.check_every = 20
-    world.hold_all(2 * HOUR)
-    orders = [world.submit() for _ in range(20)]
-    runs_out = world.now + 7_200_000
-    world.run(for_=MINUTE)
-    world.release_all(share=40)
-    world.run(for_=HOUR)
-    assert 2 < sum(world.task(order).ended for order in orders) < 18
-    world.run()
-    assert max(ended_after(world, orders, runs_out)) <= 60
-
-
-def test_a_hold_wakes_its_orders_when_it_runs_out_after_another_one_has() -> None:
+def test_the_rest_of_a_share_and_a_second_workflow_are_woken_when_their_holds_run_out() -> None:
     other = replace(a_workflow(charge), name="other")
     world = World(a_workflow(charge), other)
-    world.hold_workflow("story", HOUR)
-    world.hold_workflow("other", 2 * HOUR)
-    orders = [world.submit(workflow=name) for name in ("story", "other")]
-    runs_out = world.now + 7_200_000
-    world.run()
-    first, last = ended_after(world, orders, runs_out)
-    assert first < -3_500
-    assert 0 <= last <= 60
+    world.check_every = 20
+    world.hold_workflow("story", 4 * HOUR)
+    world.hold_workflow("other", 5 * HOUR)
+    orders = [world.submit(workflow=name) for name in ("story", "other") for _ in range(10)]
+    began = world.now
+    world.run(for_=HOUR)
+    world.release_workflow("story", share=50)
+    world.run(for_=3 * HOUR + MINUTE)
+    assert all(world.task(order).ended for order in orders[:10])
+    world.run(for_=HOUR)
+    assert max(ended_after(world, orders, began)) <= 5 * 3_600 + 60
 
 
 def test_a_task_of_two_agents_is_woken_by_the_end_of_either_hold() -> None:

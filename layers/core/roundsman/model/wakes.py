@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roundsman.model.holds import ALL_ORDERS, BREAKER, ENDED, EVERY_WORKFLOW, Hold, on_orders
+from roundsman.model.holds import BREAKER, ENDED, EVERY_WORKFLOW, Hold, on_orders
 from roundsman.model.instants import SECOND
 from roundsman.model.situations import EVERY_ORDER
 
@@ -55,15 +55,16 @@ def _is_on_trial(hold: Hold) -> bool:
 
 
 def _identity(holds: Sequence[Hold], now: int) -> str:
+    """Identify those of the holds that have ended, and the shares that the others let go on.
+
+    A hold that ends by itself changes nothing in what is stored, so its end is told by the time.
+    """
     return " ".join(
-        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{_share_that_goes_on(hold, now)}"
+        f"{hold.workflow}/{hold.kind}/{hold.since}/{hold.until}/{hold.released}"
+        + ("" if hold.until <= now else "/in force")
         for hold in holds
+        if hold.until <= now or hold.released
     )
-
-
-def _share_that_goes_on(hold: Hold, now: int) -> int:
-    """The share of its orders, in percent: all of them once it has run out."""
-    return hold.released if hold.until > now else ALL_ORDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
