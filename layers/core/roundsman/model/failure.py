@@ -101,12 +101,15 @@ def open_step(task: Task) -> str | None:
     """Return the step because of which an open task has a failure; None if it has none.
 
     That is a step that awaits its result, or else one whose last attempt failed with an unexpected
-    error. Of several, it is one whose failure is the group that the task is in, or else the first.
+    error. Of several it is the one that did first, at `Task.failed_at`; of those, one whose failure
+    is the group that the task is in.
     """
-    steps = sorted(task.steps.items())
-    awaited = [name for name, record in steps if record.awaits_result]
-    found = awaited or [name for name, record in steps if _is_retried(record)]
-    groups = ((name, _open_failure(task, name)) for name in found)
+    steps = task.steps.items()
+    since = {name: one.finished_at or 0 for name, one in steps if one.awaits_result}
+    since = since or {name: one.unexpected_since or 0 for name, one in steps if _is_retried(one)}
+    first = min(since.values(), default=None)
+    found = sorted(name for name, at in since.items() if at == first)
+    groups = ((name, _open_failure(task, name)) for name in found[1:] and found)
     same = (name for name, one in groups if one is not None and one.group == task.failure)
     return next(same, next(iter(found), None))
 
