@@ -331,8 +331,9 @@ def test_another_restored_number_of_items_is_an_error_with_both_backups(
     [
         ((), "either --to"),
         (("--from-table", "TasksTableName=x"), "names a table for each of"),
-        (("--to", "yesterday"), "instant with its zone"),
-        (("--to", "2027-01-15T08:00:00"), "add Z"),
+        (("--to", "yesterday"), "not an instant with a time zone"),
+        (("--to", "2027-01-15T08:00:00"), "not an instant with a time zone"),
+        (("--to", "9999-12-31T23:59:59-01:00"), "not an instant with a time zone"),
         (("--from-stack", "roundsman"), "takes the ARN"),
         (("--to", "2027-01-15T08:00:00Z", "--from-stack", "arn:a:b:c:d:stack/x"), "either --to"),
     ],

@@ -8,12 +8,11 @@ has is not made up: such a time has `since_known` or `until_known` False.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Literal, TypeAlias
 
 from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import EPOCH, milliseconds
+from roundsman.model.instants import read_instant
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, StepRecord, Task
@@ -79,7 +78,7 @@ def retry_at(reason: str) -> int | None:
     if not found:
         return None
     try:
-        return milliseconds(datetime.fromisoformat(found[-1]) - EPOCH)
+        return read_instant(found[-1])
     except ValueError:  # a text from outside that only looks like an instant
         return None
 

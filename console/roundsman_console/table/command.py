@@ -1,13 +1,13 @@
 """`roundsman restore`: takes a stack back to an instant, or to the tables of a deleted stack."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roundsman.command_line import command_line
+from roundsman.model.instants import second
 from roundsman_console.cli.confirm_stack import Confirm, confirm_stack
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
@@ -26,6 +26,7 @@ from roundsman_console.table.steps import (
 )
 from roundsman_console.table.text import plan_of, say_tables, shown
 from roundsman_console.terminal import say
+from roundsman_console.verbs.reading import read_instant
 
 restore_app = typer.Typer(
     help="Take the tables back to an instant, or to those of a deleted stack."
@@ -155,13 +156,7 @@ def _what(to: str | None, from_stack: str | None, from_table: Sequence[str]) -> 
         if not from_stack.startswith("arn:") or ":stack/" not in from_stack:
             raise ConsoleError("--from-stack takes the ARN of a stack.", USAGE)
         return from_stack
-    try:
-        instant = datetime.fromisoformat(str(to))
-    except ValueError as error:
-        raise ConsoleError(f"--to takes an instant with its zone, not {to}.", USAGE) from error
-    if instant.tzinfo is None:
-        raise ConsoleError("--to takes an instant with its zone: add Z for UTC.", USAGE)
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return second(read_instant(str(to)))
 
 
 def _work(stack: DeployedStack, path: Path | None, of: str | None) -> TableWork:

@@ -12,6 +12,7 @@ from botocore.exceptions import WaiterError
 
 from roundsman.aws.errors import aws_errors
 from roundsman.engine.due import Lane
+from roundsman.model.instants import read_instant
 from roundsman_console import clock
 from roundsman_console.errors import InspectorError
 from roundsman_console.orders.counts import count_tasks
@@ -123,7 +124,7 @@ class TableWork:
 
     def list_commands(self) -> None:
         """Write what people did since the instant into a file, since the restored rows lack it."""
-        since = int(datetime.fromisoformat(self.record.of).timestamp() * 1000)
+        since = read_instant(self.record.of)
         table = self.stack.output("HistoryTableName")
         lines = []
         with aws_errors("reading the commands of people"):

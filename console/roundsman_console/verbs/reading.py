@@ -69,11 +69,13 @@ def read_instant(text: str) -> int:
     Raises InvalidArgument if it is not ISO 8601 with a time zone.
     """
     try:
-        return instants.read_instant(text.strip())
-    except ValueError as error:
+        instant = instants.read_instant(text.strip())
+        instants.iso(instant)
+    except (ValueError, OverflowError) as error:  # the latter: it is after the year 9999 in UTC
         raise InvalidArgument(
             f"{text!r} is not an instant with a time zone. Write it so: 2027-01-15T08:00:00Z.",
         ) from error
+    return instant
 
 
 def read_steps(texts: Sequence[str]) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ read again for them.
 """
 
 import re
-from datetime import datetime
 
 from markupsafe import Markup, escape
 
-from roundsman.model.instants import EPOCH, MINUTE, SECOND, format_duration, iso, milliseconds
+from roundsman.model.instants import MINUTE, SECOND, format_duration, iso, read_instant
 from roundsman_console.clock import now
 from roundsman_console.sanitize import inert
 from roundsman_console.web.time_style import RELATIVE, time_style
@@ -67,7 +66,7 @@ def sentence(text: object) -> Markup:
 
 def _instant_of(text: str) -> int | None:
     try:
-        return milliseconds(datetime.fromisoformat(text) - EPOCH)
+        return read_instant(text)
     except ValueError:  # text from outside that only looks like an instant
         return None
 

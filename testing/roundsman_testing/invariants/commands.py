@@ -104,9 +104,9 @@ class Commands:
             case Reconcile():
                 why = _not_reconciled(before, after, event, now - self._apart)
             case Signalled():
-                # The same write may skip the last step that could have read it.
-                kept = (*signal_ids(after), *after.signals_left)
-                why = "" if event.asked.command_id in kept else "it is not stored"
+                # It may have lost its last step in the same write: ACCOUNTED follows it then.
+                known = (*signal_ids(after), *after.signals_left)
+                why = "" if event.asked.command_id in known else "it is not stored"
             case Erase():
                 why = "it is not erased" if after.erased_at is None else ""
         return why

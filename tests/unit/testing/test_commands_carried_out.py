@@ -17,12 +17,20 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
     RunNow,
+    Signalled,
     UndoAsked,
     UndoPart,
 )
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    AfterUndo,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+    UnreadSignal,
+)
 from roundsman.wire.commands import command_of
 from roundsman_testing import Invariant
 from roundsman_testing.invariants.commands import Commands
@@ -106,6 +114,9 @@ RECONCILED: dict[str, Any] = {
     "version": TASK.version + VERSIONS_SKIPPED,
     "complete_by": NOW + 35 * MINUTE,
 }
+PAID = Signalled(ASKED, "paid", 3)
+UNREAD = UnreadSignal("c-1", "paid", NOW, 3)
+EARLIER_ONE = replace(UNREAD, id="c-0")
 LATER = Reconcile(ASKED, NOW - 5 * MINUTE)
 
 SHOWN: list[tuple[OperatorEvent, Task, Task]] = [
@@ -144,6 +155,9 @@ SHOWN: list[tuple[OperatorEvent, Task, Task]] = [
     (LATER, having(CLAIMED), having(READY, **RECONCILED)),
     (LATER, having(CLAIMED, ARCHIVED), having(CLAIMED, ARCHIVED, **RECONCILED)),
     (Erase(ASKED), OVER_UNDONE, replace(OVER_UNDONE, erased_at=NOW)),
+    (PAID, having(READY), having(READY, signals=(UNREAD,))),
+    (PAID, having(READY), having(changed_step(DONE, signal="c-1"))),
+    (PAID, having(READY), having(READY, signals_left=("c-1",))),  # its last step is skipped at once
 ]
 
 HIDDEN: list[tuple[OperatorEvent, Task, Task, str]] = [
@@ -183,6 +197,13 @@ HIDDEN: list[tuple[OperatorEvent, Task, Task, str]] = [
     (LATER, having(CLAIMED), having(READY, version=RECONCILED["version"]), "it has 0 ms more"),
     (LATER, having(CLAIMED), having(CLAIMED, **RECONCILED), "charge does not begin again"),
     (Erase(ASKED), OVER_UNDONE, OVER_UNDONE, "it is not erased"),
+    (PAID, having(READY), having(READY), "it is not stored"),
+    (
+        PAID,
+        having(READY),
+        having(changed_step(DONE, signal="c-0"), signals=(EARLIER_ONE,), signals_left=("c-9",)),
+        "it is not stored",
+    ),
     (Extend(ASKED, 60), having(CLAIMED, CANCELLED), again(CLAIMED, UNDONE), "nobody asked"),
 ]
 

@@ -428,8 +428,9 @@ class DecisionBuilder:
 
         Only copies of its request may still act, until the end of that request.
         """
-        record = self.step(name)
-        until = LONG_OVER if record.acts_until is None else record.acts_until
+        until = self.step(name).acts_until
+        if until is None or until + SKEW <= self.now:
+            until = LONG_OVER
         at_agent = AtAgent(lock=wait.lock, until=until, extra=wait.extra)
         self.move(name, StepEvent.ANSWERED, at_agent)
 

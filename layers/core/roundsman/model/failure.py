@@ -6,6 +6,7 @@ the error type, and the error message without the parts that differ between orde
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -100,9 +101,8 @@ def shortened(error: StepError, task_id: str) -> StepError:
 
 
 def awaited_step(task: Task) -> str | None:
-    """Return the first step of an open task that awaits its result; None if none does."""
-    steps = sorted(task.steps.items())
-    return next((name for name, record in steps if record.awaits_result), None)
+    """Return the step of an open task that has awaited its result longest; None if none does."""
+    return _first({name: one.finished_at for name, one in task.steps.items() if one.awaits_result})
 
 
 def error_of(task: Task, step: str) -> StepError | None:
@@ -114,12 +114,26 @@ def error_of(task: Task, step: str) -> StepError | None:
 
 
 def retried_step(task: Task) -> str | None:
-    """Return the first step of an open task whose last attempt failed with an unexpected error."""
-    for name, record in sorted(task.steps.items()):
-        error, since = record.error, record.unexpected_since
-        if since is not None and error is not None and error.unexpected:
-            return name
-    return None
+    """Return the step of an open task whose last attempt failed with an unexpected error.
+
+    Of several it is the first that did. None if no step did.
+    """
+    return _first(
+        {
+            name: one.unexpected_since
+            for name, one in task.steps.items()
+            if one.unexpected_since is not None and one.error is not None and one.error.unexpected
+        }
+    )
+
+
+def _first(since: Mapping[str, int | None]) -> str | None:
+    """Return the name with the earliest instant; None without names.
+
+    The task joined the group of its failure at that instant (`Task.failed_at`), and stays in it
+    while others fail.
+    """
+    return min(since, key=lambda name: (since[name] or 0, name), default=None)
 
 
 def _unknown(task: Task) -> StepError:
