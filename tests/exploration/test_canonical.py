@@ -196,6 +196,14 @@ class Life:
         (29_999, "start", 0, OUTCOMES[0], (), None),
     ],
 )
+@example(  # its callback comes when no copy of its request can act any more
+    PLANS[1],
+    [
+        (0, "start", 0, OUTCOMES[0], (), None),
+        (0, "reply", 0, "waiting", (), None),
+        (61_000, "reply", 0, "yes", (), None),
+    ],
+)
 def test_a_record_and_its_canonical_one_come_to_the_same(
     made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...], bool | None]]
 ) -> None:

@@ -11,7 +11,7 @@ from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
 from roundsman.model.events import InspectAt
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import LONG_OVER, SECOND, SKEW
 from roundsman.model.situations import (
     AtAgent,
     AwaitsCallback,
@@ -35,12 +35,13 @@ from tests.support.situations import RECORDS
 from tests.support.steps import changed_step, step_record
 
 P = ProcessState
+NOW = T0 + 7 * SECOND
 
 
 def builder(**records: StepRecord) -> DecisionBuilder:
     world = World(plan(*(step(name) for name in records)))
     task = replace(world.task, steps=records, state=TaskState.ACTIVE)
-    return DecisionBuilder(task, T0 + 7 * SECOND, world.plan)
+    return DecisionBuilder(task, NOW, world.plan)
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -146,18 +147,29 @@ def test_begun_anew_a_step_is_untouched_but_for_the_keys_it_has_used(
     assert decision.steps.get("a") == after
 
 
-def test_a_step_whose_callback_has_come_ends_with_its_request() -> None:
+@pytest.mark.parametrize(
+    ("acts_until", "until"),
+    [
+        (NOW + 30 * SECOND, NOW + 30 * SECOND),
+        (NOW - SKEW + 1, NOW - SKEW + 1),
+        (NOW - SKEW, LONG_OVER),
+        (None, LONG_OVER),
+    ],
+)
+def test_a_step_whose_callback_has_come_ends_with_its_request(
+    acts_until: int | None, until: int
+) -> None:
     waiting = step_record(
         process_state=P.PROCESSING,
         started_at=T0,
         waiting=True,
         complete_by=T0 + 600 * SECOND,
-        acts_until=T0 + 30 * SECOND,
+        acts_until=acts_until,
     )
     decision = builder(a=waiting)
     assert isinstance(waiting.situation, AwaitsCallback)
     decision.stop_waiting("a", waiting.situation)
-    assert decision.step("a") == changed_step(waiting, waiting=False, complete_by=T0 + 30 * SECOND)
+    assert decision.step("a") == changed_step(waiting, waiting=False, complete_by=until)
 
 
 # --- a failure for good ---------------------------------------------------------------------------
