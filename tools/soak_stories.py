@@ -27,6 +27,7 @@ from roundsman import (
 )
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
 from roundsman.model.instants import SECOND
 from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL
 from roundsman.model.situations import AwaitsSignal
@@ -38,6 +39,7 @@ from roundsman_testing.trace_files import TRACE_FILES
 from roundsman_testing.world.agents import LOOKS
 from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION
 from roundsman_testing.world.processes import CallbackRequest
+from roundsman_testing.world.queues import COMMANDS
 from tools.soak_account import Account, counted
 
 ORDERS_AT_MOST = 12
@@ -57,6 +59,9 @@ BEHIND = 0.2
 ADDING = 0.2
 """The share of stories whose steps add others, some of them wrong ones."""
 
+PARKING = 0.15
+"""The share of stories in which holds last for hours; in most of them, wakes are lost."""
+
 KIND = "extra"
 
 MOVING = 0.15
@@ -73,7 +78,7 @@ SIGNALLING = 0.2
 """The share of stories in which steps wait for signals."""
 
 LENGTHY = 0.15
-"""The share of stories in which results, answers and signals are too long, or no JSON."""
+"""The share of stories in which results and answers are too long, or no JSON."""
 
 LENGTHS = (60, 60, 60, 5_000, 5_000, 40_000, 300_000)
 """How long these results are, in characters. One of 300,000 is not kept beside the record."""
@@ -420,6 +425,8 @@ class Story:
         self.masking = masking if masking.random() < MASKING else None
         if self.masking is not None:
             workflow = replace(workflow, masked=("token",))
+        parking = Random(f"holds {self.seed}")  # noqa: S311  # it must be repeatable
+        self.parking = parking if parking.random() < PARKING else None
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         # Drawn from seeds of their own, so that these choices change no other story.
         dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
@@ -480,6 +487,7 @@ class Story:
         return self._account()
 
     def _run(self) -> None:
+        self._hold_for_long()
         for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
             self._send_order()
             self._wait()
@@ -493,8 +501,10 @@ class Story:
             self._signal_some()
             self._give_some()
             self._take_back_some()
+            self._change_holds(0.1)
             self.world.run(for_=timedelta(minutes=3))
         self.world.all_is_well()
+        self._change_holds(0.5)
         self._end()
         for order_id in self.sent:
             self._repair(order_id)
@@ -693,6 +703,59 @@ class Story:
                 self.account.commands += 1
                 self.world.operator.move(order_id)
                 self._wait()
+
+    def _hold_for_long(self) -> None:
+        """Hold orders for hours, in a story with such holds, and mostly lose wakes."""
+        chance = self.parking
+        if chance is None:
+            return
+        lot = chance.random()
+        if lot < 0.3:
+            self.world.wakes_are_lost()
+            self.account.long_holds["all wakes are lost"] += 1
+        elif lot < 0.6:
+            lost = self.world.mail(COMMANDS, '"kind":"inspect"')
+            lost.is_lost(times=chance.choice((1, 5, FOR_EVER)))
+            self.account.long_holds["some wakes are lost"] += 1
+        self._hold(chance)
+
+    def _hold(self, chance: Random) -> None:
+        """Hold an agent, the workflow or everything, or let a circuit be open, for hours."""
+        world, hours = self.world, timedelta(hours=chance.choice((1, 3, 30)))
+        what = [EVERY_WORKFLOW, "soak"]
+        if world.post.agents:  # otherwise each step is a sleep
+            what += [OPERATOR, OPERATOR, OPERATOR, BREAKER]
+        self.account.commands += 1
+        chosen = chance.choice(what)
+        self.account.long_holds[chosen] += 1
+        match chosen:
+            case "*":
+                world.hold_all(hours, "by chance", undos=chance.random() < 0.5)
+            case "soak":
+                world.hold_workflow("soak", hours, "by chance")
+            case kind:
+                world.hold(chance.choice(sorted(world.post.agents)), hours, "by chance", kind)
+
+    def _change_holds(self, often: float) -> None:
+        """Release some of what is held, in part or whole, or hold something again."""
+        chance, world = self.parking, self.world
+        if chance is None:
+            return
+        for hold in in_force(world.processes.holds.stored_now(), world.now):
+            if chance.random() >= often:
+                continue
+            self.account.commands += 1
+            self.account.parked += len(world.processes.watch.parked)
+            share = chance.choice((30, 100, 100))
+            self.account.long_holds[f"released {share} %"] += 1
+            if hold.agent:
+                world.release(hold.agent, hold.kind)
+            elif hold.workflow == EVERY_WORKFLOW:
+                world.release_all(share)
+            else:
+                world.release_workflow(hold.workflow, share)
+        if chance.random() < often / 4:
+            self._hold(chance)
 
     def _hold_an_agent(self) -> None:
         if not self.world.post.agents:  # each step is a sleep

@@ -1,17 +1,20 @@
 """The soak finds what is planted, repeats itself from a seed, and finds nothing else."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from roundsman import Json, PermanentError, TransientError
-from roundsman.engine import effects, transitions
+from roundsman.engine import agent_holds, effects, transitions
 from roundsman.engine.history import RESULT_LEFT_OUT
 from roundsman.model.events import Extend, HistoryRow, OperatorEvent, Resolve, Resubmit
+from roundsman.model.holds import BREAKER, OPERATOR
+from roundsman.model.instants import DAY
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
+from roundsman.supervisor.parked import ParkedOrders
 from roundsman_testing import Fault, World
 from roundsman_testing.faults import CALLS
 from roundsman_testing.invariants.rules import Invariant
@@ -20,6 +23,9 @@ from tests.support.planted import no_version_condition
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_account import COMMANDS, Account
 from tools.soak_stories import Story
+
+LONG_HOLDS = (3, 6, 8, 16)
+"""Stories with holds for hours."""
 
 
 def test_some_orders_of_random_stories_break_nothing() -> None:
@@ -106,21 +112,39 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(3691, id="two attempts in a row that no queue took, the first extended"),
         pytest.param(5939, id="a claim whose message was throttled and hidden for longer"),
         pytest.param(920134, id="an undo at an agent where it was undone, after its key is over"),
+        pytest.param(6, id="a signal and the skip of the step that waits for it in one write"),
+        pytest.param(151, id="the hold on a workflow runs out, of which a share goes on already"),
+        pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
 )
 def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
     Story(seed).run()
 
 
+def wakes_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ParkedOrders, "waiting", lambda *_: iter(()))
+
+
+def checks_no_hold_itself(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(agent_holds, "_next_check", lambda context, *_: context.now + 30 * DAY)
+
+
 @pytest.mark.parametrize(
-    "planted",
-    [no_version_condition, pytest.param(believes_every_outcome, marks=pytest.mark.exhaustive)],
+    ("planted", "seeds"),
+    [
+        (no_version_condition, range(40)),
+        pytest.param(believes_every_outcome, range(40), marks=pytest.mark.exhaustive),
+        pytest.param(wakes_nobody, LONG_HOLDS, marks=pytest.mark.exhaustive),
+        pytest.param(checks_no_hold_itself, LONG_HOLDS, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_what_lacks_a_guard_is_found(
-    monkeypatch: pytest.MonkeyPatch, planted: Callable[[pytest.MonkeyPatch], None]
+    monkeypatch: pytest.MonkeyPatch,
+    planted: Callable[[pytest.MonkeyPatch], None],
+    seeds: Sequence[int],
 ) -> None:
     planted(monkeypatch)
-    found = run_stories(range(40))
+    found = run_stories(seeds)
     assert found.broken
     seed, why = found.broken[0]
     assert f"seed={seed} repeats " in why
@@ -156,6 +180,20 @@ def test_the_report_has_each_count_as_one_number_and_what_was_not_covered(tmp_pa
     assert counts["orders"] > 0
     assert counts["faults"] > 0
     assert counts["not covered"].startswith("Not covered: ")
+
+
+@pytest.mark.exhaustive
+def test_stories_have_long_holds_of_each_kind_and_lost_wakes() -> None:
+    """Holds of hours on an agent, a circuit, a workflow and everything, some of them in shares."""
+    wanted = {"*", "soak", OPERATOR, BREAKER, "released 30 %", "released 100 %"}
+    wanted |= {"some wakes are lost", "all wakes are lost"}
+    account = Account()
+    for story in map(Story, range(100)):
+        if story.parking is not None:
+            account.add(story.run())
+            if wanted <= account.long_holds.keys() and account.parked > 10:
+                return
+    raise AssertionError(f"{account.parked} parked orders in stories with {account.long_holds}")
 
 
 @pytest.mark.exhaustive

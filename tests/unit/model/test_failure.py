@@ -1,13 +1,16 @@
 """One cause has one name, and two causes have two."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.definition.workflow import Archive, Compensation, Undo
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.events import Outcome
 from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normalised, shortened
+from roundsman.model.instants import SECOND
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
@@ -170,3 +173,29 @@ def test_a_short_message_is_kept_as_it_is_and_a_longer_one_without_what_differs(
     )
     wide = StepError("E", "\u00fc" * LONGEST_MESSAGE)
     assert shortened(wide, "ord-a").message == "\u00fc" * (SHORT_MESSAGE // 2)
+
+
+def test_an_open_task_is_in_the_group_of_the_step_that_failed_so_first() -> None:
+    """The alert of the group may be sent when a second step has failed in another way."""
+    world = World(plan(step("b"), step("a"), step("last", "a", "b")))
+    world.start()
+    for name, size in (("b", 40_000), ("a", 50_000)):
+        world.now += SECOND
+        world.succeeds(name, "y" * size)
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.step, failure.how) == ("b", "awaits_result")
+    assert world.task.failure == failure.group
+
+
+def test_a_task_is_in_the_group_of_the_unexpected_error_that_came_first() -> None:
+    keeps = Retry(keep_trying_for=timedelta(minutes=10))
+    world = World(plan(step("b", retry=keeps), step("a", retry=keeps)))
+    world.start()
+    for name, error in (("b", "KeyError"), ("a", "TypeError")):
+        world.now += SECOND
+        world.reply(name, Outcome.TRANSIENT, error=StepError(error, "unexpected", unexpected=True))
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.step, failure.how) == ("b", "retried")
+    assert world.task.failure == failure.group
