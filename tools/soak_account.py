@@ -30,6 +30,8 @@ class Account:
     stories: int = 0
     behind: int = 0
     """Stories whose functions have a capacity."""
+    parked: int = 0
+    """Orders that waited for a hold when a person released one, in all stories with long holds."""
     orders: int = 0
     events: int = 0
     calls: int = 0
@@ -40,6 +42,8 @@ class Account:
     """Faults at the remote services."""
     redriven: int = 0
     """Dead letters that were redriven."""
+    long_holds: Counter[str] = field(default_factory=Counter)
+    """The number of holds for hours, by what is held, of releases, and of losses of wakes."""
     faults: Counter[str] = field(default_factory=Counter)
     """The number of faults of calls, by kind."""
     hits: Counter[str] = field(default_factory=Counter)

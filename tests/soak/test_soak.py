@@ -1,16 +1,20 @@
 """The soak finds what is planted, repeats itself from a seed, and finds nothing else."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from roundsman import Json, PermanentError, TransientError
-from roundsman.engine import effects, transitions
-from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
+from roundsman.engine import agent_holds, effects, transitions
+from roundsman.engine.history import RESULT_LEFT_OUT
+from roundsman.model.events import Extend, HistoryRow, OperatorEvent, Resolve, Resubmit
+from roundsman.model.holds import BREAKER, OPERATOR
+from roundsman.model.instants import DAY
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
+from roundsman.supervisor.parked import ParkedOrders
 from roundsman_testing import Fault, World
 from roundsman_testing.faults import CALLS
 from roundsman_testing.invariants.rules import Invariant
@@ -19,6 +23,9 @@ from tests.support.planted import no_version_condition
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_account import COMMANDS, Account
 from tools.soak_stories import Story
+
+LONG_HOLDS = (3, 6, 8, 16)
+"""Stories with holds for hours."""
 
 
 def test_some_orders_of_random_stories_break_nothing() -> None:
@@ -105,21 +112,39 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(3691, id="two attempts in a row that no queue took, the first extended"),
         pytest.param(5939, id="a claim whose message was throttled and hidden for longer"),
         pytest.param(920134, id="an undo at an agent where it was undone, after its key is over"),
+        pytest.param(6, id="a signal and the skip of the step that waits for it in one write"),
+        pytest.param(151, id="the hold on a workflow runs out, of which a share goes on already"),
+        pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
 )
 def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
     Story(seed).run()
 
 
+def wakes_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ParkedOrders, "waiting", lambda *_: iter(()))
+
+
+def checks_no_hold_itself(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(agent_holds, "_next_check", lambda context, *_: context.now + 30 * DAY)
+
+
 @pytest.mark.parametrize(
-    "planted",
-    [no_version_condition, pytest.param(believes_every_outcome, marks=pytest.mark.exhaustive)],
+    ("planted", "seeds"),
+    [
+        (no_version_condition, range(40)),
+        pytest.param(believes_every_outcome, range(40), marks=pytest.mark.exhaustive),
+        pytest.param(wakes_nobody, LONG_HOLDS, marks=pytest.mark.exhaustive),
+        pytest.param(checks_no_hold_itself, LONG_HOLDS, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_what_lacks_a_guard_is_found(
-    monkeypatch: pytest.MonkeyPatch, planted: Callable[[pytest.MonkeyPatch], None]
+    monkeypatch: pytest.MonkeyPatch,
+    planted: Callable[[pytest.MonkeyPatch], None],
+    seeds: Sequence[int],
 ) -> None:
     planted(monkeypatch)
-    found = run_stories(range(40))
+    found = run_stories(seeds)
     assert found.broken
     seed, why = found.broken[0]
     assert f"seed={seed} repeats " in why
@@ -158,6 +183,20 @@ def test_the_report_has_each_count_as_one_number_and_what_was_not_covered(tmp_pa
 
 
 @pytest.mark.exhaustive
+def test_stories_have_long_holds_of_each_kind_and_lost_wakes() -> None:
+    """Holds of hours on an agent, a circuit, a workflow and everything, some of them in shares."""
+    wanted = {"*", "soak", OPERATOR, BREAKER, "released 30 %", "released 100 %"}
+    wanted |= {"some wakes are lost", "all wakes are lost"}
+    account = Account()
+    for story in map(Story, range(100)):
+        if story.parking is not None:
+            account.add(story.run())
+            if wanted <= account.long_holds.keys() and account.parked > 10:
+                return
+    raise AssertionError(f"{account.parked} parked orders in stories with {account.long_holds}")
+
+
+@pytest.mark.exhaustive
 def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
     wanted = {"signal", "refused signal", "no signal", "undo-part", "refused undo-part"}
     seen: set[str] = set()
@@ -171,6 +210,39 @@ def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
         if wanted <= seen:
             return
     raise AssertionError(f"no story has {wanted - seen}")
+
+
+@pytest.mark.exhaustive
+def test_stories_have_results_that_are_left_out_and_that_people_give() -> None:
+    wanted = {
+        *("nobody reads it", "what comes after it waits", "the steps that it adds are missing"),
+        *("too long", "no JSON", "kept", "not kept", "too long to be given"),
+        "resubmitted too early",
+    }
+    seen: set[str] = set()
+    for story in map(Story, range(200)):
+        if story.lengthy is None:
+            continue
+        story.run()
+        for order_id in story.sent:
+            seen |= {what for row in story.world.history(order_id) for what in _of_a_result(row)}
+            kept = [one.left_out for one in story.world.task(order_id).steps.values()]
+            seen |= {"not kept" if one.row is None else "kept" for one in kept if one is not None}
+        if wanted <= seen:
+            return
+    raise AssertionError(f"no story has {wanted - seen}")
+
+
+def _of_a_result(row: HistoryRow) -> Iterator[str]:
+    """What a row of the history says of a result that was left out."""
+    said = row.reason
+    if row.kind == RESULT_LEFT_OUT:
+        yield from (part.strip() for part in said.split(";")[1:])
+        yield "no JSON" if "ResultNotJson" in said else "too long" if " bytes;" in said else ""
+    if row.kind == "refused" and "the result has" in said:
+        yield "too long to be given"
+    if row.kind == "refused" and "was left out" in said:
+        yield "resubmitted too early"
 
 
 @pytest.mark.exhaustive

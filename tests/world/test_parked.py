@@ -56,6 +56,18 @@ def test_a_release_wakes_within_half_a_minute_and_again_after_five_minutes(lost:
     assert max(ended_after(world, orders, released)) <= (330 if lost else 30)
 
 
+def test_an_order_whose_wake_is_lost_checks_its_hold_itself_within_a_day() -> None:
+    world = World(a_workflow(charge))
+    world.wakes_are_lost()
+    world.hold("charge", 10 * DAY)
+    order = world.submit()
+    world.run(for_=3 * DAY)
+    released = world.now
+    world.release("charge")
+    world.run()
+    assert 330 < ended_after(world, [order], released)[0] <= 1.1 * 86_400
+
+
 def test_urgent_orders_are_woken_first_then_those_that_have_waited_longest_at_the_rate() -> None:
     world = World(a_workflow(charge))
     world.check_every = 50

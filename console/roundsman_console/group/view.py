@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from roundsman.command_line import PLACEHOLDER, REASON, command_line
-from roundsman.model.failure import AWAITS_RESULT, RETRIED, UNDONE, awaited_step
+from roundsman.model.failure import AWAITS_RESULT, RETRIED, UNDONE, open_step
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
@@ -29,7 +29,7 @@ def commands_of(group: GroupNow) -> list[str]:
     elif group.count.count and group.how == AWAITS_RESULT:
         options = ("--did", "--result", PLACEHOLDER, *REASON)
         found += [
-            command_line("resolve", task.task_id, awaited_step(task) or group.step, options=options)
+            command_line("resolve", task.task_id, open_step(task) or group.step, options=options)
             for task in group.samples[:1]
         ]
     elif group.count.count:

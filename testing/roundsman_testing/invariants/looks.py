@@ -1,13 +1,14 @@
 """Checks that each task is looked at in time, independently of its due entry (LOOKED_AT).
 
-A task that is parked by a hold needs a look once the hold has ended.
+A task that is parked by a hold needs a look once the hold has ended, and each day also before, in
+case its wake is lost.
 """
 
 from collections.abc import Iterable, Iterator
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import parked_for
-from roundsman.model.instants import MINUTE, format_duration
+from roundsman.model.instants import DAY, MINUTE, format_duration
 from roundsman.model.task import Task
 from roundsman.model.wakes import EndedHolds
 from roundsman_console.audit.needs import needs
@@ -16,6 +17,9 @@ from roundsman_testing.invariants.rules import Broken, Invariant
 WITHIN = 15 * MINUTE
 """The time (ms), plus one interval, within which a task must be looked at after a need is due or
 after the last failed call, whichever is later."""
+
+OWN_LOOK_WITHIN = DAY + DAY // 10
+"""The time (ms), plus the bound of a look, within which a parked task checks its hold itself."""
 
 
 class Looks:
@@ -28,6 +32,7 @@ class Looks:
         self._looked: dict[str, int] = {}
         self._parked: dict[str, tuple[str, int]] = {}
         self._ended: dict[str, tuple[str, int]] = {}
+        self._wakes_are_lost = False
         self._quiet_since = 0
 
     def failed(self, until: int) -> None:
@@ -36,6 +41,10 @@ class Looks:
         The consequences take time, so the bound starts again.
         """
         self._quiet_since = max(self._quiet_since, until)
+
+    def wakes_are_lost(self) -> None:
+        """Note that the end of a hold wakes nobody: a parked task is looked at by its own check."""
+        self._wakes_are_lost = True
 
     def needed_since(self) -> int | None:
         """Since when (epoch ms) a task needs to be looked at while no call fails; it may be in the
@@ -84,20 +93,21 @@ class Looks:
                 yield broken
 
     def _late(self, task_id: str, now: int) -> Iterator[Broken]:
-        needed = min(
-            (at for at in (self._needed.get(task_id), self._woken_at(task_id)) if at is not None),
-            default=None,
-        )
+        looked = self._looked.get(task_id, 0)
+        needs = [self._needed.get(task_id), self._woken_at(task_id)]
+        if task_id in self._parked:
+            needs.append(max(self._parked[task_id][1], looked) + OWN_LOOK_WITHIN)
+        needed = min((at for at in needs if at is not None), default=None)
         if needed is None:
             return
-        since = max(needed, self._looked.get(task_id, 0), self._quiet_since)
+        since = max(needed, looked, self._quiet_since)
         if now - since > self._bound:
             what = f"nobody looked at it for {format_duration(now - since)}"
             yield Broken(Invariant.LOOKED_AT, task_id, what)
 
     def _woken_at(self, task_id: str) -> int | None:
-        """When the hold that a parked task waits for had ended; None if it has not."""
+        """When the hold that a parked task waits for had ended; None if nobody wakes it."""
         target, parked_at = self._parked.get(task_id, ("", 0))
-        if target not in self._ended:
+        if target not in self._ended or self._wakes_are_lost:
             return None
         return max(parked_at, self._ended[target][1])

@@ -230,6 +230,7 @@ class Processes:
         self._instances = count(1)
         self._kept = instances
         self._schedulers: dict[int, Scheduler] = {}
+        self.wakes_are_lost = False  # the end of a hold wakes nobody
         self._wakes_on = False  # the last visit of a supervisor asked for another one
         self._supervisors: dict[int, tuple[Supervisor, BulkRuns, Wakes]] = {}
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
@@ -445,8 +446,8 @@ class Processes:
     def wake_first(self, post: WorldOutbox, target: str) -> None:
         """Wake the first orders that waited for a target, as the command `release` does."""
         now, holds = self._clock(), self.holds.holds()
-        if any(hold.agent == target for hold in holds):
-            return  # its circuit is open, which only a call closes
+        if self.wakes_are_lost or any(hold.agent == target for hold in holds):
+            return  # lost; or its circuit is open, which only a call closes
         held = on_orders(holds) if target == EVERY_ORDER else ()
         parked = ParkedOrders(self.store, self._clock, SHARDS)
         wake_first(parked, post, target, held, now + KNOWN_AFTER)
@@ -464,7 +465,7 @@ class Processes:
         `last` is the instant of the last visit. It visits at each pass, and between them while it
         wakes orders or knows that a hold is about to end by itself.
         """
-        if not self.watch.parked:
+        if not self.watch.parked or self.wakes_are_lost:
             return None
         now, holds, wakes = self._clock(), self.holds.stored_now(), self.wakes.now()
         instants = [hold.until for hold in holds if hold.until > now]

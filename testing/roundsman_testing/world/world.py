@@ -422,6 +422,12 @@ class World:
         self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
         self.processes.wake_first(self.post, EVERY_ORDER)
 
+    def wakes_are_lost(self) -> None:
+        """Let the end of a hold wake nobody from now on: each order finds it by its own check."""
+        self.processes.wakes_are_lost = True
+        self.processes.watch.looks.wakes_are_lost()
+        self.trace.note(self.now, "the end of a hold wakes nobody")
+
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.
 

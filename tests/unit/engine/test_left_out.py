@@ -19,6 +19,7 @@ from roundsman.engine.left_out import ADDED_LATER, left_out_of, readers
 from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome
+from roundsman.model.failure import failure_of, open_step
 from roundsman.model.instants import DAY
 from roundsman.model.record_limits import (
     LARGEST_KEPT_RESULT,
@@ -238,6 +239,36 @@ def test_a_step_that_comes_after_a_result_that_was_left_out_is_not_added() -> No
     assert record.left_out is not None
     assert "find adds leg[x] after a, whose result was left out" in record.left_out.why
     assert world.task.added == {}
+
+
+def test_a_last_step_that_lacks_steps_is_not_passed_over_by_a_resubmit() -> None:
+    a = step("a", retry=Retry(max_attempts=2))
+    world = World(plan(a, on_failure=Undo(), deadline=timedelta(hours=1)))
+    world.start()
+    world.adds("a", StepToAdd("other[a]"))
+    world.wait_until(world.record("a").not_before).start()
+    world.wait_until(world.task.deadline).inspect()
+    assert world.task_state() is TaskState.ARCHIVED
+    with pytest.raises(Refused, match=r"and the task would read it: resolve a with its result"):
+        world.resubmit()
+    world.resolve("a", result=1)
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_an_order_that_awaits_two_results_stays_in_the_group_of_the_first() -> None:
+    b, a = step("b", result_limit=100), step("a", result_limit=200)
+    world = World(plan(b, a, step("c", b, a)))
+    world.start()
+    world.succeeds("b", LONG)
+    group = world.task.failure
+    world.succeeds("a", LONG)
+    assert world.task.failure == group
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.group, failure.step, open_step(world.task)) == (group, "b", "b")
+    world.resolve("b", result=1)
+    assert open_step(world.task) == "a"
+    assert world.task.failure != group
 
 
 # --- A result that cannot be taken ---------------------------------------------------------------

@@ -283,6 +283,18 @@ def test_a_step_that_waits_in_vain_names_the_last_signal_that_was_refused() -> N
     assert world.record("paid").error == StepError("NoSignal", said)
 
 
+def test_the_change_that_names_a_refused_signal_gives_the_time_of_a_parked_step_back() -> None:
+    world = story(first, paid, step("b", first, agent="other"))
+    world.hold("other", A_DAY)
+    world.succeeds("a")
+    assert world.record("b").held_since == T0
+    before = world.task
+    world.wait(60)
+    assert refused(world, "paid", "too long")
+    assert world.task.complete_by == before.complete_by + 60 * SECOND
+    assert not refused(world, "paid", "too long"), "the time alone is not stored"
+
+
 def test_a_signal_that_comes_after_a_refused_one_ends_the_step_without_an_error() -> None:
     world = waiting()
     refused(world, "paid", "too long")

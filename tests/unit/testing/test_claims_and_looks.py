@@ -13,7 +13,7 @@ from roundsman.engine import operator
 from roundsman.engine.decision import DecisionContext
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Claimant, Resubmit
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.model.wakes import EndedHolds
@@ -26,7 +26,7 @@ from roundsman_console.audit.stored_order import StandingEffect
 from roundsman_testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman_testing.faults import ABLE, CALLS, FaultyOutbox
 from roundsman_testing.invariants.claims import Claims
-from roundsman_testing.invariants.looks import WITHIN, Looks
+from roundsman_testing.invariants.looks import OWN_LOOK_WITHIN, WITHIN, Looks
 from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import REQUESTS
@@ -452,6 +452,20 @@ def test_a_parked_task_that_nobody_looks_at_after_its_hold_has_ended_is_found() 
     looks.holds_ended(ended, NOW)
     looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=False)
     assert list(looks.late(NOW + 24 * 60 * MINUTE)) == []
+
+
+def test_a_parked_task_is_looked_at_each_day_also_if_its_wake_is_lost() -> None:
+    parked = step_record(held_since=NOW, not_before=NOW + 90 * DAY, held_for="payment")
+    for wakes_are_lost in (False, True):
+        looks = Looks(MINUTE)
+        if wakes_are_lost:
+            looks.wakes_are_lost()
+        looks.written(PLAN, having(reserve=parked), NOW, is_open=True)
+        looks.holds_ended([EndedHolds("payment", "released")] if wakes_are_lost else [], NOW)
+        bound = OWN_LOOK_WITHIN + WITHIN + MINUTE
+        assert list(looks.looked("ord-1", NOW + bound)) == []
+        assert list(looks.late(NOW + 2 * bound)) == []
+        assert [one.invariant for one in looks.late(NOW + 2 * bound + 1)] == [Invariant.LOOKED_AT]
 
 
 def test_a_hold_whose_end_wakes_nobody_is_found(monkeypatch: Patch) -> None:

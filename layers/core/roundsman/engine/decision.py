@@ -42,7 +42,7 @@ from roundsman.model.events import (
     Signalled,
     Start,
 )
-from roundsman.model.failure import failure_of, shortened
+from roundsman.model.failure import failure_of, open_step, shortened
 from roundsman.model.instants import LONG_OVER, SKEW
 from roundsman.model.json import Json
 from roundsman.model.record_limits import (
@@ -605,11 +605,14 @@ class DecisionBuilder:
 
         An ended task stays in its group. An open one stays in the group of the unexpected error
         with which its failure began as long as that step is retried, whatever else happens: one
-        failure is one alert.
+        failure is one alert. One that awaits a result stays in its group until the result is there.
         """
         before = self.before
         same_end = task.ended and task.state is before.state
         goes_on = not task.ended and not before.ended and task.failed_at == before.failed_at
+        step = open_step(before) if goes_on and before.failure is not None else None
+        if step is not None and before.step(step).awaits_result:
+            goes_on = task.step(step).awaits_result
         if same_end or (goes_on and before.failure is not None):
             return before.failure
         failure = failure_of(task)

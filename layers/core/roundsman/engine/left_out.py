@@ -116,7 +116,8 @@ def why_not_to_be_read(context: DecisionContext) -> str | None:
     for name, record in context.decision.steps.items():
         if record.process_state is not ProcessState.PROCESSED or record.left_out is None:
             continue
-        if name in context.plan.steps and (record.awaits_result or readers(context, name)):
+        lacking = record.awaits_result or record.left_out.lacks_steps
+        if name in context.plan.steps and (lacking or readers(context, name)):
             found = few_words(readers(context, name)) or "the task"
             return (
                 f"the result of {name} was left out ({record.left_out.why}), and {found} would "

@@ -23,6 +23,7 @@ from roundsman.engine.history import RESULT_LEFT_OUT
 from roundsman.engine.left_out import left_out_of, readers
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.signal_readers import signals_of, steps_left
+from roundsman.engine.time_credit import credit_holds
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import Refused
 from roundsman.model.corrections import corrections_size
@@ -64,6 +65,7 @@ def note_refused(plan: Plan, task: Task, name: str, why: str, now: int) -> Decis
     """
     plan = plan.for_task(task)
     decision = DecisionBuilder(task, now, plan)
+    credit_holds(decision)
     known = name in signals_of([*plan.steps.values(), *plan.kinds.values()])
     for step in plan.steps.values():
         waits = isinstance(decision.step(step.name).situation, AwaitsSignal)
