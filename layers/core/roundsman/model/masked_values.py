@@ -165,7 +165,7 @@ class MaskedTexts:
             yield from (found.span() for found in self.words.finditer(text))
         if not self.long:
             return
-        # Also without regard to escapes: in `OFFICE\\nina.b` there is none, and a name.
+        # Also with no escapes: `OFFICE\nina.b` has none, but a name.
         for compared, places in {found[0]: found for found in _both_ways(text)}.values():
             for value in self.long:
                 at = compared.find(value)
