@@ -44,7 +44,8 @@ def unreadable(
         return [] if state is TaskState.ARCHIVED else [*signals]
     if plan is None:
         return []
-    found, taken = list[UnreadSignal](), dict[str, int]()
+    found: list[UnreadSignal] = []
+    taken: dict[str, int] = {}
     for one in signals:
         before = taken.get(one.name, 0)
         left = steps_left(plan, record, one.name)
