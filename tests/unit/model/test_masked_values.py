@@ -59,6 +59,7 @@ def test_a_short_value_is_found_as_it_is_and_as_a_whole_word_only() -> None:
 def test_what_overlaps_is_replaced_once_and_what_touches_twice() -> None:
     assert MaskedTexts.of(["abcdef1", "ef1ghij"]).text("-abcdef1ghij-") == f"-{MASK}-"
     assert MaskedTexts.of(["12345x", "12345x678"]).text("12345x678") == MASK
+    assert MaskedTexts.of(["abcdefghij", "cdefgh"]).text("abcdefghij") == MASK
     assert MaskedTexts.of(["abcdef", "ghijkl"]).text("abcdefghijkl") == f"{MASK}{MASK}"
 
 
