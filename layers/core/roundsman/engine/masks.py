@@ -8,7 +8,6 @@ with what its request has; here is masked what the agent could not know.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import cast
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import (
@@ -57,7 +56,7 @@ def needed_step_inputs(plan: Plan, task: Task, event: Event) -> tuple[str, ...]:
     It is the step that the event is about. The inputs of all would be too much to read.
     """
     step = event.step if isinstance(event, Replied | Resolve | Extend) else None
-    if step in task.added:
+    if step is not None and step in task.added:
         kind = plan.defined(step)
         if kind is not None and kind.input_masked:
             return (step,)
@@ -78,8 +77,6 @@ def texts_of(
     masks fields of it: without it, every text is masked. `step_inputs` are inputs with which steps
     were added.
     """
-    if not plan.masks:
-        return MaskedTexts()
     named = named_values(plan, task, content, event=event, step_inputs=step_inputs)
     return EVERYTHING if named is None else MaskedTexts.of(value for _, value in named)
 
@@ -131,7 +128,7 @@ def without_masked(event: Event, texts: MaskedTexts) -> Event:
     if isinstance(event, Start | Inspect):
         return event
     reason = texts.text(event.asked.reason, LONGEST_REASON)
-    return cast("Event", replace(event, asked=replace(event.asked, reason=reason)))
+    return replace(event, asked=replace(event.asked, reason=reason))
 
 
 def masked_then(then: Iterable[StepToAdd], texts: MaskedTexts) -> tuple[StepToAdd, ...]:
