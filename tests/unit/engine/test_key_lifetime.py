@@ -498,3 +498,25 @@ def test_a_bulk_undo_leaves_out_an_order_whose_undo_would_find_nothing(
     assert isinstance(found, NotFor) is left_out
     if isinstance(found, NotFor):
         assert "the key of a has expired" in found.why
+
+
+def test_what_is_given_back_with_a_proof_and_too_late_begins_a_new_round() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    unread = replace(world.record("a"), uncounted_timeouts=2)
+    world.task = replace(world.task, steps={**world.task.steps, "a": unread})
+    [row] = world.wait(1).gives_back("a", effect=Effect.NONE).history
+    assert (row.kind, row.reason) == (
+        "requeued",
+        "a: nothing has happened under its key, which its service may forget; "
+        "it begins under another key",
+    )
+    record = world.record("a")
+    assert (record.round, record.outcome_unknown, record.uncounted_timeouts) == (2, False, 0)
+
+
+def test_what_is_given_back_without_a_proof_is_parked_however_late() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    world.wait(1).gives_back("a")
+    assert (world.record("a").round, world.record("a").held_since) == (1, world.now)
