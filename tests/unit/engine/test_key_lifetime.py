@@ -404,6 +404,20 @@ def test_a_lifetime_that_changes_with_a_move_counts_from_the_first_request(
     assert world.record("a").key_until == until
 
 
+def test_a_lifetime_changes_nothing_of_a_step_that_was_not_sent() -> None:
+    world = World(plan(charge(), complete_within=A_DAY)).hold("worker", 600)
+    world.start()
+    hour = charge(key_lifetime=timedelta(hours=1))
+    world.move(plan(hour, complete_within=A_DAY))
+    assert world.record("a").key_until is None
+
+
+def test_a_plan_without_a_step_that_was_sent_is_refused_whatever_its_key() -> None:
+    world = tried_once(charge())
+    with pytest.raises(Refused, match="a was sent"):
+        world.move(plan(step("b"), complete_within=A_DAY, on_failure=Undo()))
+
+
 def test_a_request_of_before_a_move_acts_by_the_plan_that_it_was_sent_under() -> None:
     made = charge(compensation=UNFENCED, key_lifetime=None, complete_within=timedelta(minutes=10))
     world = World(plan(made, complete_within=A_DAY, on_failure=Undo()))
