@@ -74,6 +74,20 @@ def test_a_text_that_was_masked_stays_as_it_is() -> None:
     assert FOUND.text(once) == once
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("nina.berg", r"OFFICE\nina.berg is unknown", f"OFFICE\\{MASK} is unknown"),
+        ("20480099", "100%20480099", f"100%{MASK}"),
+        ("nina.berg", "x" * 90 + r"OFFICE\nina", "x" * 90 + f"OFFICE\\{MASK}"[:10]),
+    ],
+)
+def test_a_value_is_found_that_makes_an_escape_with_what_is_before_it(
+    value: str, text: str, shown: str
+) -> None:
+    assert MaskedTexts.of([value]).text(text, 100) == shown
+
+
 @pytest.mark.parametrize("shown", range(len(IBAN) + 1))
 def test_a_cut_leaves_no_beginning_of_a_value(shown: int) -> None:
     """The text has 100 characters, and so many of the value stand before the cut."""

@@ -551,12 +551,18 @@ class DecisionBuilder:
         task = replace(task, failure=self._failure(task))
         task = replace(task, owed=_fitting_owed((*self.task.owed, *self._newly_owed(task))))
         return Decision(
-            with_due_entry(task, self.now),
+            self._with_due_entry(task),
             tuple(self._actions),
             self._reason(),
             tuple(self._history),
             self.inputs,
         )
+
+    def _with_due_entry(self, task: Task) -> Task:
+        task, before = with_due_entry(task, self.now), self.before.expires_at
+        ends_anew = before is not None and task.expires_at not in (before, None)
+        # The order row has the expiry of the first end: the store writes that of this one.
+        return replace(task, order_expires=False) if ends_anew else task
 
     def _reason(self) -> str:
         return "; ".join(self._reasons) or "nothing is due"
