@@ -34,7 +34,7 @@ WAITING = (
         name="an-order-that-was-never-stored-has-not-ended",
         file=CLIENT,
         old="                return rejected\n",
-        new="                return rejected or Removed(order_id)\n",
+        new="                return rejected or OrderRemoved(order_id)\n",
         tests=(f"{TESTS}::test_an_order_that_is_never_known_is_waited_for_to_the_end",),
         why="an order whose event waits in the queue is called ended",
     ),

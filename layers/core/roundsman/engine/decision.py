@@ -4,7 +4,7 @@
 table, adds the owed statuses and alerts, and sets the due entry. All of that is one new record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
@@ -28,6 +28,7 @@ from roundsman.engine.transitions import (
     live_state,
     step_transition,
 )
+from roundsman.model.corrections import Correction, corrections_size
 from roundsman.model.events import (
     Action,
     Agents,
@@ -44,7 +45,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.failure import failure_of, open_step, shortened
 from roundsman.model.instants import LONG_OVER, SKEW
-from roundsman.model.json import Json
+from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
     LONGEST_DETAIL,
@@ -205,13 +206,22 @@ class DecisionBuilder:
         """The results of the steps so far, by step (see `Task.results`)."""
         return replace(self.task, steps=self.steps).results()
 
-    def stored_results(self, without: str | None = None) -> dict[str, Json]:
-        """The results in the records of all steps but `without`, also of those that were undone."""
-        return {
+    def stored_bytes(
+        self, *, without: str | None = None, corrections: Sequence[Correction] | None = None
+    ) -> int:
+        """The bytes that count for RESULTS_LIMIT: of results, of unread signals and of corrections.
+
+        The results are those in the records of all steps but `without`, also of those that were
+        undone. `corrections` are those that the task is to have; None for those that it has.
+        """
+        results: dict[str, Json] = {
             name: record.result
             for name, record in self.steps.items()
             if name != without and record.result is not None
         }
+        unread = sum(size_in_bytes(one.data) for one in self.task.signals)
+        kept = self.task.corrections if corrections is None else corrections
+        return size_in_bytes(results) + unread + corrections_size(kept)
 
     def credit_alone(self) -> None:
         """Note that the task differs from `before` only by the time for which steps were parked.
