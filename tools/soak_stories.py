@@ -430,8 +430,10 @@ class Story:
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         # Drawn from seeds of their own, so that these choices change no other story.
         dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
+        self.dropping = None
         if self.newer and self.signalling and dropping.random() < 0.5:
             self.newer = without_a_signal(dropping, self.newer)
+            self.dropping = dropping
         self.overtaking = Random(f"overtakes {self.seed}")  # noqa: S311  # it must be repeatable
         self.cancelled: list[str] = []
         self.world = World(
@@ -492,6 +494,7 @@ class Story:
             self._send_order()
             self._wait()
         if self.newer is not None:
+            self._signal_before_a_move()
             self._move_some(self.newer)
         for _ in range(self.chance.randint(0, 6)):
             self._do_something()
@@ -694,6 +697,19 @@ class Story:
         if self.masking is None or self.masking.random() < 0.2 or not isinstance(order, Mapping):
             return ""
         return quoted(self.masking, order)
+
+    def _signal_before_a_move(self) -> None:
+        """Send orders, and signals that a newer version may not read, while agents are held."""
+        chance = self.dropping
+        if chance is None:
+            return
+        for agent in sorted(self.world.post.agents):
+            self.world.hold(agent, timedelta(minutes=2), "before a deployment")
+        for _ in range(3):
+            self._send_order()
+            for _ in range(4):
+                self._signal(chance, self.sent[-1])
+        self.world.run(for_=timedelta(seconds=10))
 
     def _move_some(self, newer: Workflow) -> None:
         """Deploy a newer version of the workflow, and let an operator move orders to it."""

@@ -8,7 +8,7 @@ import pytest
 
 from roundsman import Json, PermanentError, TransientError
 from roundsman.engine import agent_holds, effects, transitions
-from roundsman.engine.history import RESULT_LEFT_OUT
+from roundsman.engine.history import RESULT_LEFT_OUT, ROWS_A_VERSION, SIGNAL_UNREAD
 from roundsman.model.events import Extend, HistoryRow, OperatorEvent, Resolve, Resubmit
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import DAY
@@ -210,6 +210,38 @@ def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
         if wanted <= seen:
             return
     raise AssertionError(f"no story has {wanted - seen}")
+
+
+@pytest.mark.exhaustive
+def test_stories_have_signals_that_come_early_and_signals_that_nobody_reads() -> None:
+    wanted = {"before its order", "kept", "read when its step begins", "lost by a move"}
+    wanted |= {f"the task is {end}" for end in ("Completed", "Undone", "Cancelled")}
+    wanted |= {"no step is left that waits for it"}
+    seen: set[str] = set()
+    stories = (story for story in map(Story, range(300)) if story.signalling is not None)
+    for story in sorted(stories, key=lambda story: story.dropping is None):
+        story.run()
+        said = {what for line in story.world.trace.lines() for what in _of_a_signal(line)}
+        seen |= said - ({"before its order"} if story.cancelled else set())
+        for order_id in story.sent:
+            rows = list(story.world.history(order_id))
+            unread = [row for row in rows if row.kind == SIGNAL_UNREAD]
+            seen |= {row.reason.rpartition(": ")[2] for row in unread}
+            moves = {row.seq // ROWS_A_VERSION for row in rows if row.kind == "move"}
+            seen |= {"lost by a move" for row in unread if row.seq // ROWS_A_VERSION in moves}
+        if wanted <= seen:
+            return
+    raise AssertionError(f"no story has {wanted - seen}")
+
+
+def _of_a_signal(line: str) -> Iterator[str]:
+    """What a line of the trace says of a signal that came before something waited for it."""
+    if "the order has no task, and may be on its way" in line:
+        yield "before its order"
+    if "is kept for its step" in line:
+        yield "kept"
+    if "its signal has come" in line and "signal by application" not in line:
+        yield "read when its step begins"
 
 
 @pytest.mark.exhaustive

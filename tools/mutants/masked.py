@@ -47,8 +47,8 @@ MASKED = (
     Mutant(
         name="a-value-that-looks-like-an-escape-is-found",
         file=VALUES,
-        old="forms = {_compared(text)[0], _compared(text, escapes=False)[0]}",
-        new="forms = {_compared(text)[0]}",
+        old="    return _compared(text), _compared(text, escapes=False)\n",
+        new="    return (_compared(text),)\n",
         tests=(FORMS,),
         why="a value with a backslash is shown",
     ),
