@@ -66,7 +66,7 @@ SERVERS, TAKES = 18, 100
 CALL_TAKES = 200
 """The ms from a request to its reply."""
 VIEW_IS_OLD = 5 * SECOND
-HEALTHY_EVERY = 50
+HEALTHY_EVERY = 200
 """The ms from one healthy order to the next, on average. They come at random."""
 VISITED_EVERY = 10 * SECOND
 PASS_AT = 59 * SECOND

@@ -21,6 +21,7 @@ from tools.mutants.refused import REFUSED
 from tools.mutants.sending import SENDING
 from tools.mutants.steps import STEPS
 from tools.mutants.stores import STORES
+from tools.mutants.waking import WAKING
 
 MUTANTS: tuple[Mutant, ...] = (
     *MODEL,
@@ -39,4 +40,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *STEPS,
     *BEHIND,
     *ADDED,
+    *WAKING,
 )

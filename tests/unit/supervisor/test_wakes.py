@@ -1,6 +1,6 @@
 """Waking what a hold has parked: who, when, how many, and when it is enough."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -8,8 +8,16 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.model import holds as holds_module
-from roundsman.model.holds import BREAKER, ENDED, EVERY_WORKFLOW, OPERATOR, Hold
+from roundsman.model.holds import (
+    BREAKER,
+    ENDED,
+    EVERY_WORKFLOW,
+    OPERATOR,
+    Hold,
+    unreadable_hold,
+)
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Leases
 from roundsman.model.priority import Priority
 from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.task import Task
@@ -33,6 +41,7 @@ from tests.support.machine_world import plan, step
 
 PLAN = plan(step("a"))
 NOW = 1_800_000_000_000
+SHARD = 1
 LONG_AGO = NOW - 600 * MINUTE
 VISITED = 10 * SECOND
 FIRST_VISIT = (VISITED + SENT_AHEAD - KNOWN_AFTER) * A_SECOND // SECOND
@@ -40,7 +49,7 @@ FIRST_VISIT = (VISITED + SENT_AHEAD - KNOWN_AFTER) * A_SECOND // SECOND
 
 
 class Index(MemoryStore):
-    """The index of what is parked, of one shard, as a list for each target and priority."""
+    """The index of what is parked, as a list for each target and priority."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,8 +60,8 @@ class Index(MemoryStore):
         self, target: str, priority: str, shard: int, *, after: int
     ) -> Iterator[ParkedEntry]:
         self.asked.append(target)
-        found = self.entries.get((target, priority), []) if shard == 0 else []
-        return iter([entry for entry in found if entry.since > after])
+        found = self.entries.get((target, priority), [])
+        return iter([each for each in found if each.since > after and each.shard == shard])
 
 
 @dataclass
@@ -64,6 +73,8 @@ class Night:
     outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
     looked: list[str] = field(default_factory=list)
     look_takes: int = 0
+    shards: int = 2
+    leases: MemoryLeases = field(default_factory=MemoryLeases)
 
     def __post_init__(self) -> None:
         self.holds, self.wakes = MemoryHolds(lambda: self.now), MemoryWakes()
@@ -74,14 +85,14 @@ class Night:
             holds=self.holds,
             wakes=self.wakes,
             tasks=self.index,
-            leases=MemoryLeases(),
+            leases=self.leases,
             outbox=self.outbox,
             clock=lambda: self.now,
         )
-        return Wakes(ports, shards=2, look=self._look)
+        return Wakes(ports, shards=self.shards, look=self._look)
 
     def _look(self, task_id: str, shard: int) -> None:
-        assert shard == 0
+        assert shard == SHARD
         self.looked.append(task_id)
         self.now += self.look_takes
 
@@ -89,7 +100,7 @@ class Night:
         self, *names: str, target: str = "payment", priority: str = Priority.NORMAL, since: int = 0
     ) -> None:
         lane = self.index.entries.setdefault((target, priority), [])
-        lane += [ParkedEntry(name, LONG_AGO + since + at, 0) for at, name in enumerate(names)]
+        lane += [ParkedEntry(name, LONG_AGO + since + at, SHARD) for at, name in enumerate(names)]
 
     def hold(self, until: int, kind: str = OPERATOR, *, workflow: str = "", share: int = 0) -> None:
         agent = "" if workflow else "payment"
@@ -168,6 +179,50 @@ def test_a_visit_wakes_no_more_than_go_on_until_shortly_after_the_next_one() -> 
     assert night.visit(0, next_in=0) == WakeReport(going=True)
 
 
+def test_a_visit_that_comes_late_goes_on_at_the_rate() -> None:
+    night = released(*names(9_000))
+    night.visit()
+    assert night.visit(5 * MINUTE).woken == [
+        ("payment", (VISITED + SENT_AHEAD) * A_SECOND // SECOND)
+    ]
+    assert night.sent()[f"ord-{FIRST_VISIT}"] == 0
+
+
+def test_every_shard_that_there_ever_was_is_read() -> None:
+    night = released("ord-1")
+    night.leases.write(Leases(shards=2), seen=0)
+    night.shards = 1
+    night.supervisor = night.another()
+    assert night.visit().woken == [("payment", 1)]
+
+
+def test_the_holds_are_read_at_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    night = released("ord-1")
+    holds, asked = night.holds.stored(), list[bool]()
+
+    def stored(*, latest: bool = True) -> Sequence[Hold]:
+        asked.append(latest)
+        return holds
+
+    monkeypatch.setattr(night.holds, "stored", stored)
+    assert night.visit().woken == [("payment", 1)]
+    assert asked == [False]
+
+
+def test_an_unreadable_hold_is_not_about_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    night = Night()
+    unreadable = unreadable_hold("payment", BREAKER, "no JSON", NOW)
+    monkeypatch.setattr(night.holds, "stored", lambda **_: [unreadable])
+    assert not night.visit().going
+
+
+def test_what_waits_for_an_agent_is_woken_also_if_orders_are_on_hold() -> None:
+    """Its record is not read for that: a scheduler parks it anew for the other hold."""
+    night = released("ord-1")
+    night.hold(NOW + 60 * MINUTE, workflow="story")
+    assert night.visit().woken == [("payment", 1)]
+
+
 def test_urgent_orders_come_first_then_those_that_have_waited_longest() -> None:
     night = Night()
     night.hold(ENDED)
@@ -197,17 +252,31 @@ def test_a_supervisor_whose_time_is_over_looks_at_no_more() -> None:
     assert night.looked == ["ord-0"]
 
 
-def test_the_rounds_end_when_nothing_waits_any_more_and_not_in_the_first_minute() -> None:
+def test_the_rounds_end_when_nothing_waits_any_more_and_not_in_the_first_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     night = released()
     assert night.visit().going
     assert not night.wake().done, "a scheduler with an old view may park one yet"
     assert night.visit(MINUTE).going
     assert night.wake().done
     assert night.visit(MINUTE) == WakeReport()
+    with monkeypatch.context() as patch:
+        patch.setattr(night.wakes, "read", None)
+        assert night.visit() == WakeReport(), "it knows that it is done"
     night.index.asked.clear()
     night.supervisor = night.another()
     assert night.visit() == WakeReport()
     assert night.index.asked == []
+
+
+def test_a_round_of_several_visits_has_found_something_if_one_of_them_has() -> None:
+    night = released(*names(FIRST_VISIT + 1))
+    night.visit()
+    night.index.entries["payment", Priority.NORMAL].pop()
+    assert night.visit(VISITED).woken == []
+    assert (night.wake().round, night.wake().next_at) == (1, night.now + ROUND_EVERY)
+    assert night.visit(ROUND_EVERY).woken == [("payment", FIRST_VISIT)], "from the first one on"
 
 
 def test_a_round_that_finds_nothing_is_the_last_one() -> None:
@@ -281,24 +350,27 @@ def test_one_order_tries_a_circuit_whose_recovery_time_is_over_and_it_is_the_urg
 
 
 def test_if_nothing_is_heard_twice_as_many_are_looked_at_each_time() -> None:
-    night = on_trial(20)
+    night = on_trial(1_100)
     night.visit()
-    assert night.visit(TRIED_EVERY - 1).tried == []
+    assert night.visit(TRIED_EVERY - 1) == WakeReport(going=True)
     assert night.visit(1).tried == ["payment"]
     assert (night.looked, night.sent()) == (["ord-0", "ord-1"], {})
     night.visit(TRIED_EVERY)
     assert night.looked == names(4)
+    for _ in range(9):
+        night.visit(TRIED_EVERY)
+    assert night.looked == names(1_024), "and no more than that"
 
 
 def test_a_circuit_that_nobody_waits_for_is_looked_at_less_and_less() -> None:
     night = on_trial(0)
     gaps = []
-    for _ in range(4):
+    for _ in range(13):
         report = night.visit()
         assert (report.tried, report.going) == ([], False)
         gaps.append(night.wake().next_at - night.now)
         night.now = night.wake().next_at
-    assert gaps == [TRIED_EVERY * 2**number for number in range(4)]
+    assert gaps == [TRIED_EVERY * 2 ** min(number, 10) for number in range(13)]
 
 
 def test_a_circuit_that_opens_again_is_tried_by_one_order_again() -> None:
@@ -363,7 +435,7 @@ def test_a_visit_reads_at_most_a_thousand_records_to_see_what_goes_on(
 def test_a_release_wakes_the_first_ones_itself_in_the_same_order() -> None:
     night = released(*names(FIRST + 10))
     night.park("urgent", priority=Priority.URGENT)
-    parked = ParkedOrders(night.index, lambda: night.now, 1)
+    parked = ParkedOrders(night.index, lambda: night.now, 2)
     found = wake_first(parked, night.outbox, "payment", (), NOW + KNOWN_AFTER)
     assert found.orders == ("urgent", *names(FIRST - 1))
     assert found.more
