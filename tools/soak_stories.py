@@ -29,6 +29,7 @@ from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
 from roundsman.model.instants import SECOND
+from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL
 from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
@@ -75,6 +76,12 @@ POLLING = 0.2
 
 SIGNALLING = 0.2
 """The share of stories in which steps wait for signals."""
+
+LENGTHY = 0.15
+"""The share of stories in which results and answers are too long, or no JSON."""
+
+LENGTHS = (60, 60, 60, 5_000, 5_000, 40_000, 300_000)
+"""How long these results are, in characters. One of 300,000 is not kept beside the record."""
 
 MASKING = 0.25
 """The share of stories whose orders have a masked field, which services and people quote."""
@@ -205,6 +212,19 @@ def with_signals(chance: Random, workflow: Workflow) -> Workflow:
     return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
 
 
+def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with limits of its results, and with conditions that read results."""
+    steps = []
+    for step in workflow.steps:
+        kept = replace(step, after=step.after_names())
+        if kept.after and kept.when is None and chance.random() < 0.3:
+            kept = replace(kept, when=f"results.{chance.choice(kept.after_names())} != `1`")
+        if kept.agent_names():
+            kept = replace(kept, result_limit=chance.choice((50, 4_096, 32_768)))
+        steps.append(kept)
+    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+
+
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
@@ -258,11 +278,12 @@ def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
     )
 
 
-def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
+def story_agents(seed: int, workflow: Workflow, *, lengthy: bool = False) -> list[Agent]:
     """Return all agents of the workflow. A reply of them may add steps, and an error of them may
-    quote the masked field.
+    quote the masked field. Results of `lengthy` ones may be too long, or no JSON.
 
-    A reply that adds what it may not add comes a few times, or until its step fails.
+    A reply that adds what it may not add, or that is no JSON, comes a few times, or until its step
+    fails.
     """
     agents: dict[str, Agent] = {}
 
@@ -270,7 +291,8 @@ def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
         request.progress()
         if workflow.masked:
             _quote(seed, request)
-        return Done({"done": True}, then=_random_then(seed, workflow, request))
+        result = _random_result(seed, request) if lengthy else {"done": True}
+        return Done(result, then=_random_then(seed, workflow, request))  # type: ignore[arg-type]  # it may be no JSON
 
     def nothing(_: StepRequest) -> None:
         return None
@@ -285,6 +307,15 @@ def story_agents(seed: int, workflow: Workflow) -> list[Agent]:
             if step.probe_outlives_key:
                 agent.probes(step)(lambda _: LOOKS)
     return list(agents.values())
+
+
+def _random_result(seed: int, request: StepRequest) -> object:
+    """Return a result that may be too long, or no JSON: each time the same, once it is JSON."""
+    chance = Random(f"results {seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    lot = chance.random()
+    if lot < 0.1 and request.attempt <= chance.choice((1, 2, 100)):
+        return {"a", "set"}
+    return "x" * chance.choice(LENGTHS) if lot < 0.5 else {"done": True}
 
 
 def _quote(seed: int, request: StepRequest) -> None:
@@ -378,6 +409,11 @@ class Story:
             self.awaited = [*waits, *waits, *SIGNALS]
         if self.taking_back is not None:
             workflow = replace(workflow, retain_for=timedelta(hours=1))
+        # Drawn from a seed of its own, so that this choice changes no other story.
+        lengthy = Random(f"lengths {self.seed}")  # noqa: S311  # it must be repeatable
+        self.lengthy = lengthy if lengthy.random() < LENGTHY else None
+        if self.lengthy is not None:
+            workflow = with_small_results(self.lengthy, workflow)
         # Drawn from a seed of its own, so that this choice changes no story without added steps.
         adding = Random(f"adds {self.seed}")  # noqa: S311  # it must be repeatable
         moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
@@ -394,13 +430,15 @@ class Story:
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         # Drawn from seeds of their own, so that these choices change no other story.
         dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
+        self.dropping = None
         if self.newer and self.signalling and dropping.random() < 0.5:
             self.newer = without_a_signal(dropping, self.newer)
+            self.dropping = dropping
         self.overtaking = Random(f"overtakes {self.seed}")  # noqa: S311  # it must be repeatable
         self.cancelled: list[str] = []
         self.world = World(
             workflow,
-            agents=story_agents(self.seed, workflow) if adds or self.masking else (),
+            agents=self._agents_of(workflow),
             seed=self.seed,
             mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
@@ -434,6 +472,12 @@ class Story:
                 times=polling.choice((1, 5, 60)),
             )
 
+    def _agents_of(self, workflow: Workflow) -> list[Agent]:
+        """The agents whose functions do more than to succeed; none if stand-ins do."""
+        if not (workflow.may_add or workflow.masked or self.lengthy):
+            return []
+        return story_agents(self.seed, workflow, lengthy=self.lengthy is not None)
+
     def run(self) -> Account:
         """Run the story and return its totals.
 
@@ -450,6 +494,7 @@ class Story:
             self._send_order()
             self._wait()
         if self.newer is not None:
+            self._signal_before_a_move()
             self._move_some(self.newer)
         for _ in range(self.chance.randint(0, 6)):
             self._do_something()
@@ -457,6 +502,7 @@ class Story:
         for _ in range(10):
             self._answer_some()
             self._signal_some()
+            self._give_some()
             self._take_back_some()
             self._change_holds(0.1)
             self.world.run(for_=timedelta(minutes=3))
@@ -576,9 +622,30 @@ class Story:
             signal_id = f"{name}-{number}-of-{order_id}"
             self.signals[order_id].add(signal_id)
             self.account.commands += 1
-            self.world.signal(order_id, name, {"number": number}, signal_id=signal_id)
+            data: dict[str, Json] = {"number": number}
+            if self.lengthy is not None and number > 2:
+                data["text"] = "x" * (LARGEST_SIGNAL - 50)
+            self.world.signal(order_id, name, data, signal_id=signal_id)
             if chance.random() < 0.1:  # as an application sends it that gives no id
                 self.world.signal(order_id, name, {"number": number})
+
+    def _give_some(self) -> None:
+        """Let a person give some results that orders wait for, now and then too long ones."""
+        chance = self.lengthy
+        if chance is None:
+            return
+        for order_id, task in list(self.world.processes.watch.tasks.items()):
+            for name in [name for name, record in task.steps.items() if record.awaits_result]:
+                if chance.random() < 0.3:
+                    self.account.commands += 1
+                    size = chance.choice((10, 10, LARGEST_RESULT))
+                    self.world.operator.resolve(order_id, name, did=True, result="x" * size)
+
+    def _answers(self) -> Json:
+        """What somebody outside answers; in some stories it may be too long."""
+        if self.lengthy is not None and self.lengthy.random() < 0.4:
+            return "x" * self.lengthy.choice((60, 5_000))
+        return {"by": "somebody"}
 
     def _take_back_some(self) -> None:
         """Take back one or two steps of some completed orders, mostly with what depends on them."""
@@ -631,10 +698,22 @@ class Story:
             return ""
         return quoted(self.masking, order)
 
+    def _signal_before_a_move(self) -> None:
+        """Send orders, and signals that a newer version may not read, while agents are held."""
+        chance = self.dropping
+        if chance is None:
+            return
+        for agent in sorted(self.world.post.agents):
+            self.world.hold(agent, timedelta(minutes=2), "before a deployment")
+        for _ in range(3):
+            self._send_order()
+            for _ in range(4):
+                self._signal(chance, self.sent[-1])
+        self.world.run(for_=timedelta(seconds=10))
+
     def _move_some(self, newer: Workflow) -> None:
         """Deploy a newer version of the workflow, and let an operator move orders to it."""
-        adds = story_agents(self.seed, newer) if newer.may_add or newer.masked else ()
-        self.world.deploy(newer, agents=adds)
+        self.world.deploy(newer, agents=self._agents_of(newer))
         for order_id in self.sent:
             if order_id in self.world.processes.watch.tasks and self.chance.random() < 0.6:
                 self.account.commands += 1
@@ -767,11 +846,11 @@ class Story:
         asked = self.world.processes.tokens[order_id, step]
         effect = asked[number - 1].effect
         if self._stands(effect):
-            self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
+            self.world.answer(order_id, step, self._answers(), asked=number)
         elif not self._waits(asked, asked[number - 1]):
             return
         elif self.chance.random() < 0.6 and not self.world.services.ledger.is_spent(effect.key):
-            self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
+            self.world.answer(order_id, step, self._answers(), asked=number)
         else:
             self.noes[effect] = len(asked)
             words = self._says(order_id)

@@ -37,7 +37,7 @@ class SentStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class SentRejection:
     """A message in the RejectedQueue."""
 
     queue: str
@@ -45,7 +45,7 @@ class Rejected:
     problems: tuple[Problem, ...]
 
 
-Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | Rejected | Alert
+Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | SentRejection | Alert
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class RecordingOutbox:
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Record the rejected message."""
-        self.sent.append(Rejected(queue, body, tuple(problems)))
+        self.sent.append(SentRejection(queue, body, tuple(problems)))
 
     def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
         """Record the rejected message about a command, as one from a queue `commands`."""

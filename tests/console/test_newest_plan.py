@@ -7,14 +7,21 @@ from datetime import timedelta
 from typing import TypedDict
 
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from roundsman.definition.plan import plan_of
-from roundsman.definition.workflow import Retry, Workflow
+from roundsman.definition.workflow import Retry, Signal, Workflow
+from roundsman_console.application import application_events
+from roundsman_console.inspector import Inspector
 from roundsman_console.main import app
+from roundsman_console.stack.stack import find_stack
+from roundsman_console.web.application import application
+from roundsman_console.web.one_browser import BrowserSession
 from tests.console.operators import Operator, document, in_retry
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
+from tests.web.browsers import PORT, Browser
 from workflows.registry import WORKFLOWS
 
 NO_MAIL: dict[str, object] = {"operation": "POST /messages", "status": 422}
@@ -317,3 +324,40 @@ def test_a_bulk_run_shows_first_which_open_orders_it_would_move(
     deploy(with_step("charge_card", reads=("lines",)))
     tried = document(operator.asks("move", *found, "--json"))
     assert tried["eligible"] == {"orders": 0, "samples": []}
+
+
+def with_a_kept_signal(operator: Operator, deploy: Deploy) -> None:
+    """An open order with an unread signal, and a deployed plan without the step that reads it."""
+    paid = Signal("paid", within=timedelta(hours=1), after=("charge_card",))
+    steps = with_step("charge_card").steps
+    deploy(replace(OLD, steps=(*steps, paid)))
+    in_retry(operator)
+    operator.types("signal", "ord-1", "paid", "--id", "pay-7")
+    operator.world.run()
+    assert [one.id for one in operator.world.task("ord-1").signals] == ["pay-7"]
+    deploy(OLD)
+
+
+def test_the_dry_run_of_a_move_names_the_signals_that_no_step_reads_then(
+    operator: Operator, deploy: Deploy
+) -> None:
+    with_a_kept_signal(operator, deploy)
+    one = document(operator.asks("move", "ord-1", "--dry-run", "--json"))
+    lost = "step is left then that reads the signal paid"
+    assert str(one["sentence"]).endswith(f"nothing was sent. No {lost} (pay-7): rejected.")
+    typed = ("move", "--workflow", "order_fulfilment", "--state", "Retry")
+    many = document(operator.asks(*typed, "--json"))
+    reason = f"no {lost}: rejected"
+    assert many["lostSignals"] == [{"reason": reason, "orders": 1, "samples": ["ord-1"]}]
+    assert many["eligible"] == {"orders": 1, "samples": ["ord-1"]}
+    assert f"loses signals  1  ord-1: {reason}" in operator.asks(*typed).stdout
+    session = BrowserSession(PORT)
+    inspector = Inspector(find_stack(None, application_events()))
+    with TestClient(application(inspector, session), base_url=session.address) as client:
+        client.get(session.link_to())
+        browser = Browser(client, session, operator, inspector)
+        shown = browser.sends(
+            "move-all", workflow="order_fulfilment", state="Retry", reason="routine"
+        )
+    assert f"1 order ord-1 loses signals {reason} yes" in shown
+    assert [one.id for one in operator.world.task("ord-1").signals] == ["pay-7"]

@@ -91,8 +91,8 @@ def alternatives(node: ast.expr, an_id: str, named: Mapping[str, ast.expr]) -> l
         case ast.IfExp():
             both = (node.body, node.orelse)
             found = [words for each in both for words in alternatives(each, an_id, named)]
-        case ast.Name(id="REASON") if "REASON" not in named:
-            found = [REASON]
+        case ast.Name(id=("REASON" | "GIVES_RESULT") as name) if name not in named:
+            found = [getattr(module, name)]
         case ast.Name() if isinstance(named.get(node.id), ast.Tuple | ast.IfExp):
             found = alternatives(named[node.id], an_id, named)
         case _:

@@ -16,8 +16,8 @@ from roundsman.wire.commands import Command
 from roundsman.wire.messages import rejection_body
 from roundsman_testing.recording import (
     RecordingOutbox,
-    Rejected,
     SentCommand,
+    SentRejection,
     SentRequest,
     SentStatus,
 )
@@ -92,7 +92,7 @@ class RecordingPost(Post):
         return [sent for sent in self._box.sent if isinstance(sent, Alert)]
 
     def rejected(self) -> list[str]:
-        found = [sent for sent in self._box.sent if isinstance(sent, Rejected)]
+        found = [sent for sent in self._box.sent if isinstance(sent, SentRejection)]
         return [rejection_body(sent.queue, sent.body, sent.problems) for sent in found]
 
 

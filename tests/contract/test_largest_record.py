@@ -40,6 +40,7 @@ def test_the_largest_record_is_far_below_the_limit_however_little_its_text_is_co
     task = largest_task(kind(dice))
     stored = task_item(task)
     rows: Item = {"Settled": {"L": [{"S": str(task.version)}] * (MOST_ROWS + 1)}}
+    # What is left is room for new fields: docs/reference/records.md says why it is enough.
     assert item_size({**stored, **rows}) < RECORD_LIMIT * 7 // 8
     assert item_bytes(stored) <= item_size(plain_task_item(task))
 

@@ -6,6 +6,8 @@ An ending is what a call comes to; an answer is the reply that follows from it, 
 from typing import NamedTuple
 
 from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.task import Effect
 
 
@@ -21,6 +23,7 @@ class Answer(NamedTuple):
     unexpected: bool = False
     adds: tuple[str, ...] = ()
     """The names of the steps that it adds."""
+    result: Json = None
 
     @property
     def reports_an_effect(self) -> bool:
@@ -32,6 +35,7 @@ ANSWERS = {
     "succeeded": Answer(Outcome.SUCCEEDED),
     "succeeded, and adds a step": Answer(Outcome.SUCCEEDED, adds=("leg[a]",)),
     "succeeded, and adds what it may not": Answer(Outcome.SUCCEEDED, adds=("leg[a]", "other[a]")),
+    "succeeded, and its result is too long": Answer(Outcome.SUCCEEDED, result="x" * LARGEST_RESULT),
     "transient": Answer(Outcome.TRANSIENT),
     "transient, and nothing happened": Answer(Outcome.TRANSIENT, effect=Effect.NONE),
     "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
@@ -75,6 +79,7 @@ ENDINGS = {
     "answer lost": Ending(acts=True),
     "done, and adds a step": Ending("succeeded, and adds a step", acts=True),
     "done, and adds what it may not": Ending("succeeded, and adds what it may not", acts=True),
+    "done, its result too long": Ending("succeeded, and its result is too long", acts=True),
     "unavailable": Ending("transient"),
     "unavailable, and proves it": Ending("transient, and nothing happened", proves=True),
     "has a bug": Ending("unexpected"),

@@ -239,6 +239,11 @@ THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=
 ADDS = Configuration(
     plan=adding(one), endings=("done, and adds a step", "refused"), undo_endings=("done",)
 )
+TOO_LONG = Configuration(
+    plan=plan(briefly, step("b", briefly, retry=ONCE)),
+    endings=("done", "done, its result too long"),
+    undo_endings=("done",),
+)
 LOSES_PLAN = Configuration(
     plan=plan(one), endings=("done", "answer lost"), undo_endings=("done",), loses_plan=True
 )
@@ -340,6 +345,9 @@ SMALL: dict[str, Configuration] = {
     "a step that adds what it may not": replace(
         ADDS, endings=("done, and adds what it may not", "done, and adds a step")
     ),
+    "two steps in a row whose results may be too long": replace(
+        TOO_LONG, commands=asked("resolve a did", "cancel")
+    ),
     "a step with heartbeats": repeated(BEATS),
     "a step that fails, and is retried for a quarter of an hour": replace(
         HAS_A_BUG, endings=("done", "unavailable")
@@ -408,6 +416,12 @@ VERIFY: dict[str, Configuration] = {
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),
     "two unfenced steps in a row, a repeated message": replace(
         fewer(Configuration(plan=plan(*unfenced_row))), repeats=1
+    ),
+    "two steps in a row whose results may be too long, and repeated": repeated(
+        TOO_LONG, "resolve a did", "cancel"
+    ),
+    "two steps in a row whose results may be too long, a crash": replace(
+        TOO_LONG, commands=asked("resolve a did", "resubmit"), crashes=1
     ),
     "three steps in a row": Configuration(plan=plan(*row)),
     "two parallel steps": A_PAIR,

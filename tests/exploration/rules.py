@@ -89,12 +89,17 @@ class Rules:
 
 def _starts_in_order(plan: Plan, task: Task) -> bool:
     return all(
-        task.step(before).process_state in DONE
+        _is_done(task.step(before))
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
         or (isinstance(record.situation, WithoutAgent) and task.ending is None)
         for before in plan.before(name)
     )
+
+
+def _is_done(record: StepRecord) -> bool:
+    """Whether a step that comes after it may begin: each of these has an agent, which reads all."""
+    return record.process_state in DONE and record.left_out is None
 
 
 def _undoes_in_order(plan: Plan, task: Task) -> bool:
@@ -162,7 +167,7 @@ def _is_ready(plan: Plan, task: Task, name: str) -> bool:
     """Whether only time can keep the step from being claimed."""
     state = task.step(name).process_state
     if state is ProcessState.PENDING and task.ending is None:
-        return all(task.step(before).process_state in DONE for before in plan.steps[name].after)
+        return all(_is_done(task.step(before)) for before in plan.steps[name].after)
     if state is not ProcessState.UNDOING:
         return False
     later = (task.step(other) for other in plan.steps if name in plan.before(other))

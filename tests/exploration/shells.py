@@ -522,6 +522,7 @@ def _reply(job: Mail) -> Reply:
         outcome=answer.outcome,
         agent="worker",
         finished_at=T0,
+        result=answer.result,
         error=StepError(answer.error, "", answer.unexpected) if failed else None,
         until=job.until if answer.outcome is Outcome.WAITING else None,
         remind_every=REMIND_EVERY if answer.reminds else None,

@@ -18,6 +18,7 @@ from roundsman.engine import (
     due,
     effects,
     fan_out,
+    left_out,
     machine,
     operator,
     requests,
@@ -58,6 +59,7 @@ from tests.exploration.configurations import (
     RUN_EARLY,
     SEVERAL,
     THEN_ANOTHER,
+    TOO_LONG,
     UNFENCED,
     asked,
     briefly,
@@ -340,6 +342,10 @@ def an_undo_may_act_when_its_key_is_forgotten(patch: Patch) -> None:
     patch.setattr(requests, "request_ends_at", later)
 
 
+def nobody_waits_for_a_result_that_was_left_out(patch: Patch) -> None:
+    patch.setattr(left_out, "readers", lambda *_: [])
+
+
 PASSED_BY = replace(RUN_EARLY, supervisors=1)
 RACED = Configuration(
     plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
@@ -415,6 +421,7 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (a_heartbeat_is_not_missed, BEATS, 3, LOOKED_AT),
     (a_task_without_its_plan_is_taken_for_undone, LOSES_PLAN, 5, UNDONE_WITHOUT_PLAN),
     (an_item_is_left_out_and_not_undone, ITEMS, 4, Invariant.UNDONE.value),
+    (nobody_waits_for_a_result_that_was_left_out, TOO_LONG, 3, Invariant.IN_ORDER.value),
     (what_an_inspection_lets_start_is_not_looked_at, THEN_ANOTHER, 5, LOOKED_AT),
 ]
 

@@ -10,13 +10,13 @@ import pytest
 from roundsman.client import (
     CallRefused,
     Client,
-    Ended,
     InvalidCall,
-    NeverHeardOf,
+    OrderEnded,
+    OrderOpen,
+    OrderRejected,
+    OrderRemoved,
     OrderStatus,
-    Rejected,
-    Removed,
-    StillOpen,
+    OrderUnknown,
     TryAgain,
 )
 from roundsman.errors import InvalidToken, PermanentError
@@ -62,7 +62,7 @@ def test_an_application_waits_for_the_end_of_its_order(world: Stack, client: Cli
         sleep=lambda _seconds: world.run(),
         moment=lambda: 0.0,
     )
-    assert isinstance(found, Ended)
+    assert isinstance(found, OrderEnded)
     assert found.status.state is TaskState.COMPLETED
     assert seen == [found.status]
 
@@ -74,14 +74,14 @@ def test_who_waits_learns_what_became_of_each_order(world: Stack, client: Client
     client.submit(event("quick", retention=0))
     client.submit(event("wrong") | {"currency": "x"})
     world.run()
-    assert client.wait("quick", timeout=AT_ONCE) == Removed("quick")
+    assert client.wait("quick", timeout=AT_ONCE) == OrderRemoved("quick")
     rejected = client.wait("wrong", timeout=AT_ONCE)
-    assert isinstance(rejected, Rejected)
+    assert isinstance(rejected, OrderRejected)
     assert [one.path for one in rejected.problems] == ["currency"]
     assert rejected.rejected_at == world.clock()
-    assert client.wait("never-sent", timeout=AT_ONCE) == NeverHeardOf("never-sent")
+    assert client.wait("never-sent", timeout=AT_ONCE) == OrderUnknown("never-sent")
     world.clock.now += 24 * 3_600_000
-    assert client.wait("wrong", timeout=AT_ONCE) == NeverHeardOf("wrong")
+    assert client.wait("wrong", timeout=AT_ONCE) == OrderUnknown("wrong")
 
 
 def test_a_rejection_is_that_of_the_event_that_was_sent(world: Stack, client: Client) -> None:
@@ -90,15 +90,15 @@ def test_a_rejection_is_that_of_the_event_that_was_sent(world: Stack, client: Cl
     client.submit(event("ord-2") | {"currency": "x"})
     world.run()
     client.submit(event("ord-1"))
-    assert client.wait("ord-1", timeout=AT_ONCE) == NeverHeardOf("ord-1")
-    assert isinstance(client.wait("ord-2", timeout=AT_ONCE), Rejected)
+    assert client.wait("ord-1", timeout=AT_ONCE) == OrderUnknown("ord-1")
+    assert isinstance(client.wait("ord-2", timeout=AT_ONCE), OrderRejected)
     someone_else = Client(client.outputs)
-    assert isinstance(someone_else.wait("ord-1", timeout=AT_ONCE), Rejected)
+    assert isinstance(someone_else.wait("ord-1", timeout=AT_ONCE), OrderRejected)
     other = someone_else.wait("ord-2", timeout=AT_ONCE, message_id="of-another-event")
-    assert other == NeverHeardOf("ord-2")
+    assert other == OrderUnknown("ord-2")
     world.run()
     for each in (client, someone_else):
-        assert isinstance(each.wait("ord-1", timeout=AT_ONCE), Ended)
+        assert isinstance(each.wait("ord-1", timeout=AT_ONCE), OrderEnded)
 
 
 def test_no_rejection_is_kept_of_what_is_no_order(world: Stack, client: Client) -> None:
@@ -108,7 +108,7 @@ def test_no_rejection_is_kept_of_what_is_no_order(world: Stack, client: Client) 
         client.submit({"orderId": "ord-3"} | cast("dict[str, Json]", wrong))
     world.pass_time(360)
     for name in ("ord-1", "ord-2", "ord-3"):
-        assert client.wait(name, timeout=AT_ONCE) == NeverHeardOf(name)
+        assert client.wait(name, timeout=AT_ONCE) == OrderUnknown(name)
 
 
 def test_an_order_is_rejected_also_if_that_cannot_be_kept(world: Stack, client: Client) -> None:
@@ -120,7 +120,7 @@ def test_an_order_is_rejected_also_if_that_cannot_be_kept(world: Stack, client: 
     assert world.aws.struck
     (body,) = world.bodies(world.stack.outputs["RejectedQueueUrl"])
     assert "currency" in body
-    assert client.wait("ord-1", timeout=AT_ONCE) == NeverHeardOf("ord-1")
+    assert client.wait("ord-1", timeout=AT_ONCE) == OrderUnknown("ord-1")
 
 
 def test_who_waits_needs_the_tables_of_what_is_read(world: Stack, client: Client) -> None:
@@ -272,6 +272,6 @@ def test_the_complete_by_of_a_parked_order_moves_with_the_time(
         sleep=lambda seconds: setattr(world.clock, "now", world.clock.now + int(seconds * 1000)),
         moment=lambda: world.clock.now / 1000,
     )
-    assert isinstance(found, StillOpen)
+    assert isinstance(found, OrderOpen)
     assert found.status.complete_by == task.complete_by + 25 * 3_600_000
     assert len(seen) == 1, "only a stored change is another state"

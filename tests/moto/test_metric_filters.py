@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.harness.metric_filters import metric_filters
 from roundsman.agents.attempt import TRIES
-from roundsman.model.events import Outcome
+from roundsman.model.events import CommandSource, Outcome, UndoPart
+from roundsman.wire.commands import command_of
 from roundsman.wire.limits import wire_text
 from roundsman.wire.messages import Reply
 from roundsman_testing.stack import Stack
@@ -81,6 +82,28 @@ def test_an_attempt_that_fails_and_an_undo_have_no_time_of_their_step(
     assert found["WorkflowEnds", (workflow, "Completed")] == [1]
     assert found["TasksCompleted", ("scheduler",)] == [1]
     assert len(found["TaskDecisions", ("scheduler", workflow)]) == 2
+
+
+@pytest.mark.exhaustive
+def test_an_order_of_which_a_part_is_undone_is_completed_once(
+    world: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    world.submit(order("one"))
+    world.run()
+    asked = CommandSource("c-1", "amy", "the parcel came back", world.task("one").version)
+    part = ("create_shipment", "send_confirmation")
+    world.send("SchedulerQueue", wire_text(command_of("one", UndoPart(asked, part)).body()))
+    world.run()
+    assert world.task("one").ending is not None
+    assert world.task("one").state == "Completed"
+    written = capsys.readouterr().out
+    found = measured(world, written)
+    assert found["TasksCompleted", ("scheduler",)] == [1]
+    assert found["WorkflowEnds", ("order_fulfilment", "Completed")] == [1]
+    assert len(found["TaskDecisions", ("scheduler", "order_fulfilment")]) == 1
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert [line["TasksPartlyUndone"] for line in lines if "TasksPartlyUndone" in line] == [[1]]
 
 
 def test_a_reply_to_an_attempt_that_is_over_is_not_measured(

@@ -1,14 +1,15 @@
 """The soak finds what is planted, repeats itself from a seed, and finds nothing else."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from roundsman import Json, PermanentError, TransientError
 from roundsman.engine import agent_holds, effects, transitions
-from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
+from roundsman.engine.history import RESULT_LEFT_OUT, ROWS_A_VERSION, SIGNAL_UNREAD
+from roundsman.model.events import Extend, HistoryRow, OperatorEvent, Resolve, Resubmit
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import DAY
 from roundsman.model.states import ProcessState
@@ -209,6 +210,71 @@ def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
         if wanted <= seen:
             return
     raise AssertionError(f"no story has {wanted - seen}")
+
+
+@pytest.mark.exhaustive
+def test_stories_have_signals_that_come_early_and_signals_that_nobody_reads() -> None:
+    wanted = {"before its order", "kept", "read when its step begins", "lost by a move"}
+    wanted |= {f"the task is {end}" for end in ("Completed", "Undone", "Cancelled")}
+    wanted |= {"no step is left that waits for it"}
+    seen: set[str] = set()
+    stories = (story for story in map(Story, range(300)) if story.signalling is not None)
+    for story in sorted(stories, key=lambda story: story.dropping is None):
+        story.run()
+        said = {what for line in story.world.trace.lines() for what in _of_a_signal(line)}
+        seen |= said - ({"before its order"} if story.cancelled else set())
+        for order_id in story.sent:
+            rows = list(story.world.history(order_id))
+            unread = [row for row in rows if row.kind == SIGNAL_UNREAD]
+            seen |= {row.reason.rpartition(": ")[2] for row in unread}
+            moves = {row.seq // ROWS_A_VERSION for row in rows if row.kind == "move"}
+            seen |= {"lost by a move" for row in unread if row.seq // ROWS_A_VERSION in moves}
+        if wanted <= seen:
+            return
+    raise AssertionError(f"no story has {wanted - seen}")
+
+
+def _of_a_signal(line: str) -> Iterator[str]:
+    """What a line of the trace says of a signal that came before something waited for it."""
+    if "the order has no task, and may be on its way" in line:
+        yield "before its order"
+    if "is kept for its step" in line:
+        yield "kept"
+    if "its signal has come" in line and "signal by application" not in line:
+        yield "read when its step begins"
+
+
+@pytest.mark.exhaustive
+def test_stories_have_results_that_are_left_out_and_that_people_give() -> None:
+    wanted = {
+        *("nobody reads it", "what comes after it waits", "the steps that it adds are missing"),
+        *("too long", "no JSON", "kept", "not kept", "too long to be given"),
+        "resubmitted too early",
+    }
+    seen: set[str] = set()
+    for story in map(Story, range(200)):
+        if story.lengthy is None:
+            continue
+        story.run()
+        for order_id in story.sent:
+            seen |= {what for row in story.world.history(order_id) for what in _of_a_result(row)}
+            kept = [one.left_out for one in story.world.task(order_id).steps.values()]
+            seen |= {"not kept" if one.row is None else "kept" for one in kept if one is not None}
+        if wanted <= seen:
+            return
+    raise AssertionError(f"no story has {wanted - seen}")
+
+
+def _of_a_result(row: HistoryRow) -> Iterator[str]:
+    """What a row of the history says of a result that was left out."""
+    said = row.reason
+    if row.kind == RESULT_LEFT_OUT:
+        yield from (part.strip() for part in said.split(";")[1:])
+        yield "no JSON" if "ResultNotJson" in said else "too long" if " bytes;" in said else ""
+    if row.kind == "refused" and "the result has" in said:
+        yield "too long to be given"
+    if row.kind == "refused" and "was left out" in said:
+        yield "resubmitted too early"
 
 
 @pytest.mark.exhaustive

@@ -12,7 +12,7 @@ from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman_testing.faults import Faults, FaultyOutbox
-from roundsman_testing.recording import RecordingOutbox, Rejected
+from roundsman_testing.recording import RecordingOutbox, SentRejection
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -209,8 +209,8 @@ class Batch:
         self.handle(message)
         self.handled.append(message.message_id)
 
-    def rejected(self) -> list[Rejected]:
-        return [sent for sent in self.outbox.sent if isinstance(sent, Rejected)]
+    def rejected(self) -> list[SentRejection]:
+        return [sent for sent in self.outbox.sent if isinstance(sent, SentRejection)]
 
 
 def letters(count: int) -> dict[str, str]:

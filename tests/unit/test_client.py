@@ -10,13 +10,13 @@ import pytest
 
 from roundsman.client import (
     Client,
-    Ended,
     InvalidCall,
-    NeverHeardOf,
+    OrderEnded,
+    OrderOpen,
+    OrderRejected,
+    OrderRemoved,
     OrderStatus,
-    Rejected,
-    Removed,
-    StillOpen,
+    OrderUnknown,
     WaitResult,
 )
 from roundsman.errors import Problem, TryAgain
@@ -58,7 +58,7 @@ class Waiting:
     now: float = 0.0
     slept: list[float] = field(default_factory=list)
     changes: list[OrderStatus] = field(default_factory=list)
-    rejected: Rejected | None = None
+    rejected: OrderRejected | None = None
     """The rejection that is kept."""
     stored: bool = False
     """Whether the order itself is stored."""
@@ -84,7 +84,7 @@ class Waiting:
         self.slept.append(seconds)
         self.now += seconds
 
-    def _rejection(self, order_id: str, message_id: str | None) -> Rejected | None:
+    def _rejection(self, order_id: str, message_id: str | None) -> OrderRejected | None:
         assert order_id == "ord-1"
         self.asked.append(message_id)
         return self.rejected
@@ -109,14 +109,14 @@ class Waiting:
 
 def test_it_waits_until_the_order_has_ended_and_tells_each_change() -> None:
     waiting = Waiting([None, PENDING, PENDING, ACTIVE, DONE])
-    assert waiting.ends(60) == Ended(DONE)
+    assert waiting.ends(60) == OrderEnded(DONE)
     assert waiting.changes == [PENDING, ACTIVE, DONE]
     assert waiting.slept == [0.25, 0.375, 0.5625, 0.84375]
 
 
 def test_its_looks_become_rarer_up_to_a_quarter_of_a_minute() -> None:
     waiting = Waiting([PENDING])
-    assert waiting.ends(600) == StillOpen(PENDING)
+    assert waiting.ends(600) == OrderOpen(PENDING)
     assert waiting.slept[11:15] == [15.0] * 4
     assert waiting.now == 600
     assert len(waiting.slept) < 60
@@ -124,42 +124,42 @@ def test_its_looks_become_rarer_up_to_a_quarter_of_a_minute() -> None:
 
 def test_a_time_that_is_over_gives_the_state_that_was_read_last() -> None:
     waiting = Waiting([PENDING, ACTIVE])
-    assert waiting.ends(1) == StillOpen(ACTIVE)
+    assert waiting.ends(1) == OrderOpen(ACTIVE)
     assert waiting.now == 1
 
 
 def test_an_order_that_has_ended_is_looked_at_once() -> None:
     waiting = Waiting([DONE])
-    assert waiting.ends(0) == Ended(DONE)
+    assert waiting.ends(0) == OrderEnded(DONE)
     assert waiting.slept == []
 
 
 def test_an_order_that_is_never_known_is_waited_for_to_the_end() -> None:
     waiting = Waiting([None])
-    assert waiting.ends(2) == NeverHeardOf("ord-1")
+    assert waiting.ends(2) == OrderUnknown("ord-1")
     assert waiting.now == 2
 
 
 def test_a_task_that_is_gone_has_ended() -> None:
     waiting = Waiting([PENDING, None])
-    assert waiting.ends(600) == Removed("ord-1")
+    assert waiting.ends(600) == OrderRemoved("ord-1")
     assert waiting.slept == [0.25]
     assert waiting.changes == [PENDING]
 
 
 def test_an_order_whose_task_was_removed_before_the_first_look_has_ended() -> None:
     waiting = Waiting([None], stored=True)
-    assert waiting.ends(600) == Removed("ord-1")
+    assert waiting.ends(600) == OrderRemoved("ord-1")
     assert waiting.slept == []
 
 
 def test_an_order_that_is_stored_between_two_reads_has_not_ended() -> None:
     waiting = Waiting([None, PENDING, DONE], stored=True)
-    assert waiting.ends(600) == Ended(DONE)
+    assert waiting.ends(600) == OrderEnded(DONE)
     assert waiting.changes == [PENDING, DONE]
 
 
-REJECTED = Rejected("ord-1", (Problem("currency", "is unknown"),), 1)
+REJECTED = OrderRejected("ord-1", (Problem("currency", "is unknown"),), 1)
 
 
 def test_a_rejection_is_said_at_once() -> None:
@@ -169,14 +169,16 @@ def test_a_rejection_is_said_at_once() -> None:
 
 
 def test_an_order_counts_before_a_rejection_of_another_event_with_its_id() -> None:
-    assert Waiting([DONE], rejected=REJECTED).ends(600) == Ended(DONE)
-    assert Waiting([None], rejected=REJECTED, stored=True).ends(600) == Removed("ord-1")
-    assert Waiting([None, PENDING, DONE], rejected=REJECTED, stored=True).ends(600) == Ended(DONE)
+    assert Waiting([DONE], rejected=REJECTED).ends(600) == OrderEnded(DONE)
+    assert Waiting([None], rejected=REJECTED, stored=True).ends(600) == OrderRemoved("ord-1")
+    assert Waiting([None, PENDING, DONE], rejected=REJECTED, stored=True).ends(600) == OrderEnded(
+        DONE
+    )
 
 
 def test_a_read_that_fails_for_now_is_made_again() -> None:
     waiting = Waiting([TryAgain("throttled"), PENDING, TryAgain("throttled"), DONE])
-    assert waiting.ends(60) == Ended(DONE)
+    assert waiting.ends(60) == OrderEnded(DONE)
     assert waiting.changes == [PENDING, DONE]
 
 

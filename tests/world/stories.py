@@ -13,6 +13,7 @@ BEGIN = "<!-- interleavings -->"
 END = "<!-- end of interleavings -->"
 
 EFFECTS = "tests/world/test_effects.py"
+FORGOTTEN = "tests/world/test_forgotten_keys.py"
 MESSAGES = "tests/world/test_messages.py"
 SUPERVISION = "tests/world/test_supervision.py"
 OVERLOAD = "tests/world/test_overload.py"
@@ -90,6 +91,22 @@ STORIES = (
             "tests/unit/engine/test_take_back.py::test_an_undo_that_the_key_does_not_outlive_is_not_sent_and_a_person_decides",
             "tests/unit/engine/test_take_back.py::test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key",
         ),
+    ),
+    Story(
+        "A charge takes effect, its answer is lost, and its agent is held for longer than the "
+        "service remembers the key: sent again under that key, and charged twice; or believed not "
+        "to have happened, because a probe asks by a key that is forgotten.",
+        (
+            f"{FORGOTTEN}::test_a_probe_that_outlives_the_key_finds_what_a_held_order_has_done",
+            f"{FORGOTTEN}::test_what_such_a_probe_does_not_find_is_done_once_under_a_new_key",
+            f"{FORGOTTEN}::test_any_other_probe_may_not_decide_and_one_bulk_resolve_begins_what_did_not_happen",
+            f"{FORGOTTEN}::test_what_happened_is_resolved_with_its_result_and_never_happens_again",
+        ),
+    ),
+    Story(
+        "A cancelled order is taken back days later: its contents are removed by the time of its "
+        "first end, before a person has looked at the second.",
+        (f"{RECORDS}::test_an_order_that_ends_in_another_way_at_once_is_kept_from_that_end_on",),
     ),
     Story(
         "The function dies between writing that a task is completed and saying so; redelivered, "

@@ -10,15 +10,17 @@ from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
 from roundsman.aws.dynamodb.codec import plain_task_item
 from roundsman.definition.workflow import Step
+from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman_testing import World
 from tests.support.item_size import item_size
 from tests.support.orders_samples import changed
-from tests.world.shop import FENCED, a_step, a_workflow
+from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
 from workflows.order_fulfilment import order_fulfilment
 
 KIB = 1024
+DAY = timedelta(days=1)
 
 
 def an_agent(step: Step, *, answers_with: int) -> Agent:
@@ -84,3 +86,23 @@ def test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_re
     [aside] = world.post.put_aside
     assert [problem.path for problem in aside.problems] == ["orderId"]
     assert not world.processes.watch.tasks
+
+
+def test_an_order_that_ends_in_another_way_at_once_is_kept_from_that_end_on() -> None:
+    charge = a_step("charge", compensation=FENCED)
+    ship = a_step("ship", after=(charge,))
+    world = World(a_workflow(charge, ship), order_retention=30 * DAY)
+    world.hold("ship", DAY)
+    order = world.submit()
+    world.run(for_=MINUTE)
+    world.cancel(order)
+    world.run()
+    assert world.task(order).state is TaskState.CANCELLED
+    world.run(for_=5 * DAY)
+    undone_at = world.now
+    world.operator.undo(order)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    row = world.processes.store.order(order)
+    assert row is not None
+    assert (row.expires_at or 0) >= undone_at + milliseconds(30 * DAY)

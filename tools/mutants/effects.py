@@ -118,14 +118,4 @@ EFFECTS = (
         ),
         why="a bulk undo is over a later span than its dry run, and takes back good orders",
     ),
-    Mutant(
-        name="an-expired-key-is-refused-in-a-bulk-run",
-        file="layers/core/roundsman/engine/bulk_eligibility.py",
-        old="if expired is not None:",
-        new="if False:",
-        tests=(
-            "tests/console/bulk/test_completed.py::test_a_dry_run_counts_what_cannot_be_taken_back_by_its_reason",
-        ),
-        why="a bulk undo half undoes completed orders, and archives them",
-    ),
 )

@@ -1,4 +1,4 @@
-"""The guards of waking what a hold has parked: in time, in its order, at the rate, by one process."""
+"""The guards of waking what a hold has parked: in time, in its order, at the rate."""
 
 from tools.mutants.mutant import Mutant
 
@@ -16,7 +16,10 @@ WAKING = (
     Mutant(
         name="a-trial-is-no-end",
         file="layers/core/roundsman/supervisor/wakes.py",
-        old="            elif one.on_trial:\n                self._try(one, before, wake, parked, report)\n",
+        old=(
+            "            elif one.on_trial:\n"
+            "                self._try(one, before, wake, parked, report)\n"
+        ),
         new="",
         tests=(
             "tests/unit/supervisor/test_wakes.py::test_one_order_tries_a_circuit_whose_recovery_time_is_over_and_it_is_the_urgent_one",
@@ -36,7 +39,10 @@ WAKING = (
     Mutant(
         name="one-supervisor-wakes",
         file="layers/core/roundsman/supervisor/wakes.py",
-        old="        if not self._ports.wakes.write(ended.target, moved_on, before=before):\n            return  # another supervisor wakes them\n",
+        old=(
+            "        if not self._ports.wakes.write(ended.target, moved_on, before=before):\n"
+            "            return  # another supervisor wakes them\n"
+        ),
         new="        self._ports.wakes.write(ended.target, moved_on, before=before)\n",
         tests=("tests/unit/supervisor/test_wakes.py::test_of_two_supervisors_one_sends",),
         why="two supervisors wake each order twice",
@@ -54,7 +60,9 @@ WAKING = (
     Mutant(
         name="a-visit-has-an-end",
         file="layers/core/roundsman/supervisor/wakes.py",
-        old="                if self._ports.clock() >= times.stop_at:\n                    return\n",
+        old=(
+            "                if self._ports.clock() >= times.stop_at:\n                    return\n"
+        ),
         new="",
         tests=(
             "tests/unit/supervisor/test_wakes.py::test_a_supervisor_whose_time_is_over_looks_at_no_more",

@@ -141,11 +141,13 @@ def as_planned(order: StoredOrder) -> Findings:
         return
     too_late = ending.error.type == KEY_EXPIRED  # to undo the step that failed by its key
     undoes = too_late or _undo_had_failed(order.history, ending)
+    wants = not undoes and _wants_undo(plan, ending)
+    # The record does not show whether a step lacked its result when the task ended, or lost it
+    # afterwards. A task that lacks one is archived, because a person can give the result.
     lacks = ending.step is None and any(one.left_out is not None for one in task.steps.values())
-    wants = not undoes and not lacks and _wants_undo(plan, ending)  # a person can give the result
     if ending.undo and not wants and not too_late:
         yield Broken("its plan wants no undo of it", _row_of(order.history, ending))
-    elif wants and not ending.undo and not is_past_no_return(plan, task):
+    elif wants and not ending.undo and not lacks and not is_past_no_return(plan, task):
         yield Broken("its plan wants an undo of it", _row_of(order.history, ending))
     elif ending.how is not (TaskState.UNDONE if ending.undo else TaskState.ARCHIVED):
         yield Broken(f"it is to become {ending.how}", _row_of(order.history, ending))

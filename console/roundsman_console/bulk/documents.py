@@ -75,6 +75,8 @@ class DryRunDocument(TypedDict):
     """The orders that would be refused."""
     held: list[ReasonDocument]
     """The orders that would then wait for an agent on hold."""
+    lostSignals: list[ReasonDocument]
+    """The eligible orders with unread signals that no step could read any more."""
     goAhead: str
     """The command line of the real run."""
     plans: NotRequired[list[BulkPlanMoveDocument]]

@@ -23,6 +23,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.bulk.completed import has_time_span, selects_completed
+from roundsman_console.command.commands import lost_signals_words
 from roundsman_console.command.corrections import InputChange, check_correction, corrects
 from roundsman_console.command.newest_plan import (
     PlanMove,
@@ -232,6 +233,8 @@ class Tried:
     """The orders that are not eligible, by reason."""
     held: tuple[OrderGroup, ...] = ()
     """The eligible orders with a step that would be parked, by the hold."""
+    lost_signals: tuple[OrderGroup, ...] = ()
+    """The eligible orders with unread signals that no step could read any more, by the signals."""
     plans: tuple[TriedPlan, ...] | None = None
     """The changes of the orders' plans; None if the command does not ask for any."""
     inputs: tuple[tuple[str, tuple[InputChange, ...]], ...] | None = None
@@ -253,6 +256,7 @@ def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) 
     eligible = 0
     refused: tuple[OrderGroup, ...] = ()
     held: tuple[OrderGroup, ...] = ()
+    lost: tuple[OrderGroup, ...] = ()
     for first in range(0, len(looked), AT_ONCE):
         part = looked[first : first + AT_ONCE]
         for one in assess_all(stack, run, part, plans):
@@ -267,6 +271,9 @@ def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) 
             if hold is not None:
                 sentence = hold_sentence(hold)
                 held = with_one(held, sentence, sentence, order)
+            if found.lost_signals:
+                sentence = lost_signals_words(found.lost_signals)
+                lost = with_one(lost, sentence, sentence, order)
         progress(f"{first + len(part)} of {len(looked)} orders checked")
     moves = _tried_plans(stack, run, plans)
     fixes = tuple(inputs) if corrects(run.event) else None
@@ -278,6 +285,7 @@ def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) 
         tuple(samples),
         refused,
         held,
+        lost,
         moves,
         fixes,
     )

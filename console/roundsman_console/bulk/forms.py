@@ -363,6 +363,7 @@ def _items(run: Run, tried: Tried) -> list[Item]:
     return [
         *([_item(eligible, "eligible", goes=True)] if tried.eligible else []),
         *(_item(kind, "would wait", goes=run.terms.anyway) for kind in tried.held),
+        *(_item(kind, "loses signals", goes=True) for kind in tried.lost_signals),
         *(_item(kind, "not eligible", goes=False) for kind in tried.refused),
     ]
 

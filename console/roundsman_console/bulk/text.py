@@ -45,6 +45,8 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "refused", kind_refused)
     for kind_held in tried.held:
         _add(table, "would wait", kind_held)
+    for kind_lost in tried.lost_signals:
+        _add(table, "loses signals", kind_lost)
     results().print(table)
     for one in tried.plans or ():
         say(*plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan"))

@@ -39,6 +39,7 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
         "eligible": {"orders": tried.eligible, "samples": list(tried.samples)},
         "refused": _kinds(tried.refused),
         "held": _kinds(tried.held),
+        "lostSignals": _kinds(tried.lost_signals),
         "goAhead": go_ahead,
     }
     if tried.plans is not None:

@@ -7,7 +7,7 @@ and refuses a command if the task changed after the sender read it.
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -18,6 +18,7 @@ from roundsman.aws.clock import now
 from roundsman.command_line import command_line
 from roundsman.definition.plan import Plan
 from roundsman.engine.eligibility import REFUSED_ROW, decided
+from roundsman.engine.signal_readers import lost_by
 from roundsman.errors import CallRefused, InvalidMessage, Refused, RoundsmanError, TryAgain
 from roundsman.model.events import (
     COMMAND_KINDS,
@@ -196,7 +197,7 @@ def send_command(
     if dry_run:
         after = decided(plan, task, event, now(), named_plan(stack, event), order=content)
         sentence = (
-            f"{kind} of {task.task_id} is possible; nothing was sent.{lost_signals(task, after)}"
+            f"{kind} of {task.task_id} is possible; nothing was sent.{_lost_signals(task, after)}"
         )
         return replace(here, sentence=sentence)
     question = verb.question(task)
@@ -279,16 +280,17 @@ def _refusal(
     return None
 
 
-def lost_signals(before: Task, after: Task) -> str:
-    """Return a sentence about the signals that no step can read any more; empty if there is none.
+def lost_signals_words(signals: Sequence[str]) -> str:
+    """Return in words that no step can read these signals after a command."""
+    which = "signal" if len(signals) == 1 else "signals"
+    return f"no step is left then that reads the {which} {', '.join(signals)}: rejected"
 
-    `before` and `after` are the task before a command and after it.
-    """
-    gone = [f"{one.name} ({one.id})" for one in before.signals if one.id in after.signals_left]
-    if not gone:
-        return ""
-    which = "signal" if len(gone) == 1 else "signals"
-    return f" No step is left then that reads the {which} {', '.join(gone)}: rejected."
+
+def _lost_signals(before: Task, after: Task) -> str:
+    """A sentence about the signals that no step can read after a command; empty without any."""
+    lost = [f"{one.name} ({one.id})" for one in lost_by(before, after)]
+    words = lost_signals_words(lost)
+    return f" {words[:1].upper()}{words[1:]}." if lost else ""
 
 
 def task_after(plan: Plan | None, task: Task, event: OperatorEvent) -> Task | None:

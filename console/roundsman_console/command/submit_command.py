@@ -10,12 +10,12 @@ from rich.console import Console
 
 from roundsman.client import (
     Client,
-    Ended,
-    NeverHeardOf,
+    OrderEnded,
+    OrderOpen,
+    OrderRejected,
+    OrderRemoved,
     OrderStatus,
-    Rejected,
-    Removed,
-    StillOpen,
+    OrderUnknown,
     WaitResult,
 )
 from roundsman.command_line import command_line
@@ -39,11 +39,11 @@ from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_file
 
 _OUTCOMES: Mapping[type[WaitResult], SubmitOutcome] = {
-    Ended: "ended",
-    Removed: "removed",
-    Rejected: "rejected",
-    StillOpen: "stillOpen",
-    NeverHeardOf: "neverHeardOf",
+    OrderEnded: "ended",
+    OrderRemoved: "removed",
+    OrderRejected: "rejected",
+    OrderOpen: "stillOpen",
+    OrderUnknown: "neverHeardOf",
 }
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
@@ -131,12 +131,12 @@ def _in_words(status: OrderStatus) -> str:
 
 
 def _document(message_id: str, order_id: str | None, became: WaitResult | None) -> SubmitDocument:
-    problems = became.problems if isinstance(became, Rejected) else ()
+    problems = became.problems if isinstance(became, OrderRejected) else ()
     return {
         "messageId": message_id,
         "orderId": order_id,
         "outcome": None if became is None else _OUTCOMES[type(became)],
-        "state": became.status.state if isinstance(became, Ended | StillOpen) else None,
+        "state": became.status.state if isinstance(became, OrderEnded | OrderOpen) else None,
         "problems": problem_documents(problems),
     }
 
@@ -146,19 +146,19 @@ def _tell_end(order_id: str | None, became: WaitResult | None, waited: float) ->
     time = format_duration(round(waited * SECOND))
     show = f"See: {command_line('show', order_id)}" if order_id else ""
     match became:
-        case Ended(status) if status.state is TaskState.COMPLETED:
+        case OrderEnded(status) if status.state is TaskState.COMPLETED:
             return
-        case Ended(status):
+        case OrderEnded(status):
             raise ConsoleError(f"{order_id} is {status.state}, not completed. {show}")
-        case Removed():
+        case OrderRemoved():
             raise ConsoleError(
                 f"{order_id} has ended, and its record was removed: how it ended is not kept.",
                 UNCONFIRMED,
             )
-        case Rejected(problems=problems):
+        case OrderRejected(problems=problems):
             listed = "; ".join(map(str, problems))
             raise ConsoleError(f"{order_id} was rejected: {listed}. See: roundsman rejected ls")
-        case StillOpen():
+        case OrderOpen():
             raise ConsoleError(f"{order_id} has not ended after {time}. {show}", UNCONFIRMED)
         case _:
             raise ConsoleError(

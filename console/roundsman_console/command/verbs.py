@@ -414,9 +414,11 @@ class ResolveVerb(OrderVerb):
 
     @classmethod
     def fits(cls, task: Task) -> bool:
-        return any(
-            task.step(name).process_state is not ProcessState.PROCESSED for name in may_stand(task)
+        known = (
+            record.process_state is ProcessState.PROCESSED and not record.awaits_result
+            for record in map(task.step, may_stand(task))
         )
+        return not all(known)
 
     def event(self, asked: CommandSource) -> OperatorEvent:
         return events.Resolve(asked, self.step, self.did, self.result, self.fresh_key)

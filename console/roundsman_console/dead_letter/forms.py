@@ -19,7 +19,11 @@ from roundsman_console.dead_letter.masked import masked_body
 from roundsman_console.dead_letter.peek import MOST, WHILE_ASKED, QueuePeek, chosen
 from roundsman_console.dead_letter.queues import Source, find_source
 from roundsman_console.dead_letter.redrive import Redrive, RedriveResult, redrive
-from roundsman_console.dead_letter.rejections import Rejection, find_rejection, look_at_rejected
+from roundsman_console.dead_letter.rejections import (
+    RejectedLetter,
+    find_rejection,
+    look_at_rejected,
+)
 from roundsman_console.dead_letter.resend import ResendResult, resend, resend_all, send_corrected
 from roundsman_console.dead_letter.verbs import (
     DropDeadLetterVerb,
@@ -122,15 +126,15 @@ class _Message:
         return _version(self.real)
 
 
-def _message_of(stack: DeployedStack, one: Rejection | Dead) -> _Message:
-    if isinstance(one, Rejection):
+def _message_of(stack: DeployedStack, one: RejectedLetter | Dead) -> _Message:
+    if isinstance(one, RejectedLetter):
         kind, real, problems = REJECTED, one.body, [str(problem) for problem in one.problems]
     else:
         kind, real, problems = DEAD, one.letter.body, [one.reason]
     return _Message(kind, one.message_id, real, masked_body(stack, real), problems)
 
 
-def _rejected(stack: DeployedStack, given: Form) -> Rejection:
+def _rejected(stack: DeployedStack, given: Form) -> RejectedLetter:
     with look_at_rejected(stack) as look:
         return find_rejection(look, given.get("message", ""))
 
@@ -139,7 +143,7 @@ def _dead(stack: DeployedStack, given: Form) -> Dead:
     return find_dead_letter(stack, given.get("message", ""))
 
 
-Read: TypeAlias = Callable[[DeployedStack, Form], Rejection | Dead]
+Read: TypeAlias = Callable[[DeployedStack, Form], RejectedLetter | Dead]
 
 
 # One message, corrected
@@ -269,7 +273,7 @@ def _drop_dead(inspector: Inspector, given: Form, session: Session) -> CommandPa
 
 def _dropped(
     stack: DeployedStack,
-    one: Rejection | Dead,
+    one: RejectedLetter | Dead,
     given: Form,
     session: Session,
     delete: Callable[[], None],

@@ -23,8 +23,8 @@ from roundsman_console.dead_letter.edits import laid_out
 from roundsman_console.dead_letter.masked import masked_body
 from roundsman_console.dead_letter.peek import MOST, WHILE_ASKED
 from roundsman_console.dead_letter.rejections import (
+    RejectedLetter,
     RejectedMessages,
-    Rejection,
     find_rejection,
     list_rejected,
     look_at_rejected,
@@ -234,7 +234,7 @@ def rejected_drop_command(
         say(f"Deleted {which}.")
 
 
-def _whole_document(one: Rejection) -> RejectionDocument:
+def _whole_document(one: RejectedLetter) -> RejectionDocument:
     return {**one.document(), "body": one.body}
 
 
@@ -251,12 +251,12 @@ def _show_list(found: RejectedMessages) -> None:
         say(hint("Show one with: roundsman rejected show ID"))
 
 
-def _row(one: Rejection, at: int) -> Sequence[str]:
+def _row(one: RejectedLetter, at: int) -> Sequence[str]:
     order, why = order_of(one.body) or "?", first_problem(one.problems)
     return one.message_id, age(one.letter.sent_at, at), size_words(one.size), order, why
 
 
-def _lines(one: Rejection, body: str) -> list[str]:
+def _lines(one: RejectedLetter, body: str) -> list[str]:
     return [
         f"{one.message_id}  {order_of(one.body) or 'of an unknown order'}",
         f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(one.letter.sent_at)}",

@@ -18,7 +18,7 @@ from roundsman_console.stack.stack import DeployedStack
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class RejectedLetter:
     """A rejected message."""
 
     letter: Letter
@@ -53,7 +53,7 @@ class Rejection:
         }
 
 
-def read_rejection(letter: Letter) -> Rejection:
+def read_rejection(letter: Letter) -> RejectedLetter:
     """Read a letter of the RejectedQueue.
 
     A letter that no function of the stack wrote has an empty `queue`, and a problem that says so.
@@ -66,13 +66,13 @@ def read_rejection(letter: Letter) -> Rejection:
         fields.done()
     except InvalidMessage:
         stranger = Problem("", "no function of the stack rejected this message")
-        return Rejection(letter, "", (stranger,), letter.body)
+        return RejectedLetter(letter, "", (stranger,), letter.body)
     found = [
         Problem(str(one.get("path", "")), str(one.get("message", "")))
         for one in (problems if isinstance(problems, list) else [])
         if isinstance(one, dict)
     ]
-    return Rejection(letter, queue, tuple(found) or (Problem("", "no reason is given"),), body)
+    return RejectedLetter(letter, queue, tuple(found) or (Problem("", "no reason is given"),), body)
 
 
 def problem_documents(problems: tuple[Problem, ...]) -> list[ProblemDocument]:
@@ -90,7 +90,7 @@ class RejectedMessages:
     """The messages that were read from the RejectedQueue, the oldest first."""
 
     held: Counts
-    listed: list[Rejection]
+    listed: list[RejectedLetter]
     more: bool
     """Whether the limit left messages unread."""
 
@@ -112,7 +112,7 @@ def list_rejected(stack: DeployedStack, limit: int) -> RejectedMessages:
     return RejectedMessages(look.counts, listed, len(letters) > limit)
 
 
-def find_rejection(look: QueuePeek, asked: str) -> Rejection:
+def find_rejection(look: QueuePeek, asked: str) -> RejectedLetter:
     """Return the rejected message that `asked` names, which `look` then holds, as `chosen` does."""
     found = chosen(look.letters(MOST), asked, "message", "in the RejectedQueue")
     return read_rejection(found)

@@ -15,7 +15,7 @@ from roundsman_console.dead_letter.listing import Dead
 from roundsman_console.dead_letter.peek import WHILE_ASKED, Letter, QueuePeek
 from roundsman_console.dead_letter.queues import MessageKind, Source, sources
 from roundsman_console.dead_letter.rejections import (
-    Rejection,
+    RejectedLetter,
     look_at_rejected,
     problem_documents,
     read_rejection,
@@ -30,7 +30,7 @@ from roundsman_console.stack.stack import DeployedStack
 class Resent:
     """The result of resending one message."""
 
-    rejection: Rejection
+    rejection: RejectedLetter
     source: Source
     """The queue that the message came from."""
     body: str = field(repr=False)
@@ -60,7 +60,7 @@ class Resent:
 def resend(
     stack: DeployedStack,
     look: QueuePeek,
-    rejection: Rejection,
+    rejection: RejectedLetter,
     *,
     whole: str | None,
     sets: Sequence[str] | None,
@@ -147,7 +147,7 @@ def _is_readable(stack: DeployedStack, source: Source) -> bool:
     return source.kind is not MessageKind.ORDER or stack.events is not None
 
 
-def _source_of(stack: DeployedStack, one: Rejection) -> Source | None:
+def _source_of(stack: DeployedStack, one: RejectedLetter) -> Source | None:
     """Return the queue that the message came from; None if that is no queue of the stack."""
     return next((each for each in sources(stack) if each.physical == one.queue), None)
 
@@ -162,7 +162,7 @@ def _with_signal_id(source: Source, body: str, message_id: str) -> str:
 class Assessed:
     """A rejected message, and the predicted effect of sending it again without corrections."""
 
-    rejection: Rejection
+    rejection: RejectedLetter
     judged: JudgedMessage
     goes: bool
     """Whether it is sent: it is known that it would be accepted."""
@@ -176,7 +176,7 @@ class ResendResult(SendResult[Resent]):
     """The messages that were read."""
 
     @property
-    def going(self) -> list[Rejection]:
+    def going(self) -> list[RejectedLetter]:
         """The messages that are sent."""
         return [one.rejection for one in self.assessed if one.goes]
 
@@ -225,7 +225,7 @@ def resend_all(
             found = [_assess(stack, read_rejection(letter)) for letter in letters[:limit]]
         result = ResendResult(assessed=found, more=len(letters) > limit)
 
-        def send(one: Rejection) -> None:
+        def send(one: RejectedLetter) -> None:
             made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
             result.sent += [made] if made.sent else []
 
@@ -236,7 +236,7 @@ def resend_all(
     return result
 
 
-def _assess(stack: DeployedStack, one: Rejection) -> Assessed:
+def _assess(stack: DeployedStack, one: RejectedLetter) -> Assessed:
     source = _source_of(stack, one)
     if source is None:
         why = "it came from no queue of the stack"

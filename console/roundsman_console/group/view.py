@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from roundsman.command_line import PLACEHOLDER, REASON, command_line
-from roundsman.model.failure import AWAITS_RESULT, RETRIED, UNDONE, awaited_step
+from roundsman.command_line import REASON, command_line
+from roundsman.model.failure import AWAITS_RESULT, RETRIED, UNDONE, open_step
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
@@ -15,7 +15,13 @@ from roundsman_console.group.documents import (
 )
 from roundsman_console.group.reading import GroupNow
 from roundsman_console.group.retried import RetriedNow
-from roundsman_console.order.view import in_state, iso_or_none, may_stand, task_summary
+from roundsman_console.order.view import (
+    in_state,
+    iso_or_none,
+    may_stand,
+    result_command,
+    task_summary,
+)
 
 
 def commands_of(group: GroupNow) -> list[str]:
@@ -27,11 +33,7 @@ def commands_of(group: GroupNow) -> list[str]:
     if group.count.count and group.how == RETRIED:
         found.append(command_line("run", options=("--group", group.id, *REASON)))
     elif group.count.count and group.how == AWAITS_RESULT:
-        options = ("--did", "--result", PLACEHOLDER, *REASON)
-        found += [
-            command_line("resolve", task.task_id, awaited_step(task) or group.step, options=options)
-            for task in group.samples[:1]
-        ]
+        found += [result_command(task, open_step(task) or group.step) for task in group.samples[:1]]
     elif group.count.count:
         again = ("--again",) if group.how == UNDONE else ()
         found.append(command_line("resubmit", options=("--group", group.id, *again, *REASON)))

@@ -37,6 +37,7 @@ from roundsman_console.order.timeline import of_row
 from roundsman_console.order.view import (
     in_state,
     may_stand,
+    missing_result,
     next_command,
     nothing_undoes,
     step_names,
@@ -108,6 +109,8 @@ def next_lines(task: Task) -> list[str]:
     command = next_command(task)
     if command is None:
         return []
+    if missing_result(task) is not None:
+        return [f"Next, to give the missing result: {command}"]
     if task.state is not TaskState.ARCHIVED:
         return [f"Next: {command}"]
     if task.ending is not None and task.ending.undo:

@@ -48,6 +48,7 @@ def situation_words(task: Task, record: StepRecord) -> str:
         return ""
     situation = record.situation_name
     more = situation not in _SAYS_NO_MORE and not isinstance(record.situation, Ended)
+    more = more or record.awaits_result
     words = [situation.removeprefix("undo ")] if more else []
     return ", ".join([*words, *(["polled"] if record.polls else [])])
 
@@ -84,6 +85,8 @@ def _facts(
     if record.uncounted_timeouts:
         times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
+    if record.left_out is not None:
+        yield f"its result was left out: {record.left_out.why}"
     if record.effect is Effect.STANDS:
         yield "failed, but its effect stands"
     if record.refused:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from roundsman.command_line import PLACEHOLDER, REASON, command_line
+from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import Agents
@@ -25,7 +25,7 @@ from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.hold.view import release_command
 from roundsman_console.order.documents import StepCase
 from roundsman_console.order.step_text import holds_of, poll_words, reminder_words, retry_words
-from roundsman_console.order.view import step_names
+from roundsman_console.order.view import result_command, step_names
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
 """The values of `StepWait.case`, from the step that is the furthest from continuing to the step
@@ -288,8 +288,7 @@ class _View:
             f"{name} is done; its result was left out: {left_out.why}",
             "no time of the order passes until its deadline; it is archived then, and not undone",
         )
-        options = ("--did", "--result", PLACEHOLDER, *REASON)
-        command = command_line("resolve", self.task.task_id, name, options=options)
+        command = result_command(self.task, name)
         return StepWait("awaits_result", name, None, f"the result of {name}", evidence, command)
 
     def _asleep(self, name: str, asleep: Asleep) -> StepWait:

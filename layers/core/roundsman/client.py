@@ -5,8 +5,8 @@ read its status.
     client.submit({"orderId": "ord-1001", "lines": [...]})
     client.status("ord-1001")
     match client.wait("ord-1001", timeout=timedelta(minutes=5)):
-        case Ended(status): ...
-        case Rejected(problems=problems): ...
+        case OrderEnded(status): ...
+        case OrderRejected(problems=problems): ...
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
 What it needs is the right to send to the SubmissionQueue (to submit, cancel and signal), to send to
@@ -63,17 +63,17 @@ if TYPE_CHECKING:
 __all__ = [
     "CallRefused",
     "Client",
-    "Ended",
     "InvalidCall",
     "InvalidToken",
-    "NeverHeardOf",
+    "OrderEnded",
+    "OrderOpen",
+    "OrderRejected",
+    "OrderRemoved",
     "OrderStatus",
+    "OrderUnknown",
     "PermanentError",
     "Problem",
-    "Rejected",
-    "Removed",
     "SchemaTooNew",
-    "StillOpen",
     "TransientError",
     "TryAgain",
     "UnreadableRecord",
@@ -125,14 +125,14 @@ class OrderStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class OrderEnded:
     """The order has ended: its task is Completed, Undone, Cancelled or Archived."""
 
     status: OrderStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class OrderRemoved:
     """The order has ended, and the record of its task was removed after its retention.
 
     How it ended is not kept. To learn it, give the workflow a `retain_for`, or read statuses.
@@ -142,7 +142,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class OrderRejected:
     """Submission has rejected the event: there is no such order. The event is in the RejectedQueue.
 
     Submission keeps a rejection for a day.
@@ -156,14 +156,14 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class StillOpen:
+class OrderOpen:
     """The time is over, and the order has not ended. `status` is what was read last."""
 
     status: OrderStatus
 
 
 @dataclass(frozen=True, slots=True)
-class NeverHeardOf:
+class OrderUnknown:
     """The time is over, and the stack has neither the order nor a rejection of it.
 
     Its event may never have been sent, or may still wait in the SubmissionQueue.
@@ -172,7 +172,7 @@ class NeverHeardOf:
     order_id: str
 
 
-WaitResult: TypeAlias = Ended | Removed | Rejected | StillOpen | NeverHeardOf
+WaitResult: TypeAlias = OrderEnded | OrderRemoved | OrderRejected | OrderOpen | OrderUnknown
 
 
 class Client:
@@ -398,9 +398,10 @@ class Client:
     ) -> WaitResult:
         """Wait for at most `timeout` until it is known what became of the order, and return it.
 
-        That is Ended with its state; Removed if it has ended and its record is gone; Rejected if
-        its event was rejected and no order has its id. When the time is over: StillOpen with the
-        state that was read last, or NeverHeardOf if nothing is known of the order.
+        That is OrderEnded with its state; OrderRemoved if it has ended and its record is gone;
+        OrderRejected if its event was rejected and no order has its id. When the time is over:
+        OrderOpen with the state that was read last, or OrderUnknown if nothing is known of the
+        order.
 
         `message_id` is the message of the event, as `submit_text` returns it: only a rejection of
         that message counts. If it is None, it is that of the last event of the order that this
@@ -429,20 +430,20 @@ class Client:
                 if left <= 0:
                     raise
                 found = seen
-            status = found.status if isinstance(found, Ended) else found
+            status = found.status if isinstance(found, OrderEnded) else found
             if isinstance(status, OrderStatus) and (seen is None or status.version != seen.version):
                 on_change(status)
-            if isinstance(found, Ended | Removed | Rejected):
+            if isinstance(found, OrderEnded | OrderRemoved | OrderRejected):
                 return found
             if left <= 0:
-                return NeverHeardOf(order_id) if found is None else StillOpen(found)
+                return OrderUnknown(order_id) if found is None else OrderOpen(found)
             seen = found
             sleep(min(interval, left))
             interval = min(interval * GROWTH, LONGEST_BETWEEN_LOOKS)
 
     def _found(
         self, order_id: str, message_id: str | None, seen: OrderStatus | None
-    ) -> Ended | Removed | Rejected | OrderStatus | None:
+    ) -> OrderEnded | OrderRemoved | OrderRejected | OrderStatus | None:
         """What is known of the order now: its end, or the state of the open task; None if nothing.
 
         `seen` is its state as it was read before. An order counts before a rejection.
@@ -455,10 +456,10 @@ class Client:
                 return rejected
             status = self.status(order_id)  # order and task are stored together: perhaps just now
         if status is None:
-            return Removed(order_id)
-        return Ended(status) if status.ended else status
+            return OrderRemoved(order_id)
+        return OrderEnded(status) if status.ended else status
 
-    def _rejection(self, order_id: str, message_id: str | None) -> Rejected | None:
+    def _rejection(self, order_id: str, message_id: str | None) -> OrderRejected | None:
         rejections = DynamoRejections(
             self._tables(), control_table=self._output("ControlTableName")
         )
@@ -467,7 +468,7 @@ class Client:
             if message_id is None
             else rejections.of_message(message_id, now())
         )
-        return None if found is None else Rejected(order_id, found.problems, found.rejected_at)
+        return None if found is None else OrderRejected(order_id, found.problems, found.rejected_at)
 
     def _wait(
         self, token: str | None, order_id: str | None, step: str | None

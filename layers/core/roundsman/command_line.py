@@ -13,6 +13,9 @@ PLACEHOLDER = "..."
 REASON = ("--reason", PLACEHOLDER)
 """The option of a command that has to be given a reason."""
 
+GIVES_RESULT = ("--did", "--result", PLACEHOLDER, *REASON)
+"""The options of a `resolve` that gives a missing result."""
+
 
 def command_line(command: str, *arguments: str, options: Sequence[str] = ()) -> str:
     """Return the command with its arguments and options, quoted for a shell.

@@ -19,6 +19,7 @@ from roundsman.model.task import (
     UNDO,
     UNTOUCHED,
     Effect,
+    StepError,
     StepRecord,
     Task,
     Termination,
@@ -295,7 +296,8 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
             undoes |= _is_too_late_to_undo(expanded.steps[ending.step], record, now)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
-    if ending.step is None and any(one.lacks_result for one in after.steps.values()):
+    lacking = (_lacked_result(before.step(name), one) for name, one in after.steps.items())
+    if ending.step is None and any(lacking):
         may_undo = False  # a person can give the result
     # A write may store several decisions, and the failure may be decided before the point is done.
     past = {_is_past_no_return(expanded, before), _is_past_no_return(expanded, after)}
@@ -304,6 +306,14 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
         yield Broken(Invariant.AS_PLANNED, after.task_id, what)
     elif ending.how is not (TaskState.UNDONE if ending.undo else TaskState.ARCHIVED):
         yield Broken(Invariant.AS_PLANNED, after.task_id, f"it is to become {ending.how}")
+
+
+def _lacked_result(before: StepRecord, after: StepRecord) -> bool:
+    """Whether the step has taken effect and lacked its result when its task ended with this write.
+
+    A step that was to be attempted again for its result is done without it in an ending task.
+    """
+    return after.lacks_result or (before.lacks_result and after.left_out is not None)
 
 
 def _ended_unsent(task: Task, ending: Termination) -> bool:
@@ -358,9 +368,11 @@ def _as_taken(reply: Reply, record: StepRecord) -> Reply:
     """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
 
     Which steps these are is checked elsewhere; `record` says why, unless no other attempt fits
-    under the step's key.
+    under the step's key. If it is the last attempt, the step is done, and lacks these steps.
     """
-    error = record.error
+    error, left_out = record.error, record.left_out
+    if error is None and left_out is not None and left_out.lacks_steps:
+        error = StepError(WRONG_THEN, left_out.why)
     if reply.then and error is not None and error.type in (WRONG_THEN, KEY_EXPIRED):
         return replace(reply, outcome=Outcome.TRANSIENT, error=error)
     return reply

@@ -99,7 +99,7 @@ MOST_TOGETHER = 10
 """The most replies that one invocation of the scheduler gets: the template's batch size."""
 
 
-class Ended(Enum):
+class BatchOutcome(Enum):
     """How the work of a process on some messages ended."""
 
     WELL = "they are done"
@@ -806,7 +806,7 @@ class World:
             groups.setdefault(task_id or mail.message_id, []).append(mail)
         for group in groups.values():
             ended = self._handle_group(group, run)
-            if ended is Ended.DIED:
+            if ended is BatchOutcome.DIED:
                 self._died(run)
                 return
             if came_before > 1 and run.handled:
@@ -815,13 +815,13 @@ class World:
             for mail, _ in run.handled:
                 self._delete(mail)
 
-    def _handle_group(self, group: Sequence[QueuedMessage], run: Invocation) -> "Ended":
+    def _handle_group(self, group: Sequence[QueuedMessage], run: Invocation) -> "BatchOutcome":
         if len(group) > 1:
             return self._handle_together(group, run)
         ended = self._ended(partial(self._handle, group[0], run), group[0], group)
-        if ended is Ended.WELL:
+        if ended is BatchOutcome.WELL:
             run.handled.append((group[0], group[0].receives))
-        elif ended is Ended.FAILED:
+        elif ended is BatchOutcome.FAILED:
             self.processes.handling_failed(group[0])
         return ended
 
@@ -855,7 +855,7 @@ class World:
             others = others[: self.chance.randrange(len(others) + 1)]
         return [mail, *others]
 
-    def _handle_together(self, batch: Sequence[QueuedMessage], run: Invocation) -> "Ended":
+    def _handle_together(self, batch: Sequence[QueuedMessage], run: Invocation) -> "BatchOutcome":
         """Handle replies of one task in one invocation, which lives or dies for all of them."""
         results = list[str | Exception]()
 
@@ -863,11 +863,11 @@ class World:
             results.extend(self.processes.handle_replies(batch, self.post))
 
         ended = self._ended(handle, batch[0], batch)
-        if ended is Ended.DIED:
+        if ended is BatchOutcome.DIED:
             return ended
         for number, mail in enumerate(batch):
             note = partial(self._note_result, mail, results[number] if results else None)
-            if ended is Ended.WELL and self._ended(note, mail, [mail]) is Ended.WELL:
+            if ended is BatchOutcome.WELL and self._ended(note, mail, [mail]) is BatchOutcome.WELL:
                 run.handled.append((mail, mail.receives))
             else:
                 self.processes.handling_failed(mail)
@@ -891,7 +891,7 @@ class World:
 
     def _ended(
         self, act: Callable[[], None], who: object, mails: Sequence[QueuedMessage] = ()
-    ) -> "Ended":
+    ) -> "BatchOutcome":
         """Let a process work. Unless it ends well, the messages `mails` come again."""
         down = self.now < self._tables_down_until
         try:
@@ -899,19 +899,19 @@ class World:
                 act()
         except Crash as crash:
             self.trace.note(self.now, "  the process dies: {}", crash)
-            return Ended.DIED
+            return BatchOutcome.DIED
         except (TryAgain, CallRefused) as problem:
             if isinstance(problem, Throttled):
                 for mail in mails:
                     self.queues.hide_longer(mail, self.chance.random())
             self.trace.note(self.now, "  it comes again: {}", problem)
-            return Ended.FAILED
+            return BatchOutcome.FAILED
         except UntypedError:
             raise  # a mistake of the author, and not of the engine
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
-            return Ended.FAILED
-        return Ended.WELL
+            return BatchOutcome.FAILED
+        return BatchOutcome.WELL
 
     def _note_hit(self, hit: Hit) -> None:
         self.processes.watch.looks.failed(self.now)

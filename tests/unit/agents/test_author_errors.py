@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from itertools import permutations
 from typing import TypeVar
 
 import pytest
@@ -179,6 +180,14 @@ def test_many_errors_are_named_by_their_types_if_their_texts_do_not_fit(clock: C
     ten = told(ended(raising(group(DECLINED, *errors[:8])), clock))[2]
     assert ten.count("TransientError: x") == 8
     assert len(ten) <= LONGEST_MESSAGE
+
+
+def test_errors_of_one_type_are_named_in_one_order_however_their_calls_end(clock: Clock) -> None:
+    late, early = TransientError("b"), TransientError("a")
+    found = [
+        told(ended(raising(group(DECLINED, *two)), clock))[2] for two in permutations((late, early))
+    ]
+    assert found == ["insufficient funds; also failed: TransientError: a, TransientError: b"] * 2
 
 
 @pytest.mark.parametrize("error", [DECLINED, DOWN, BUG])
@@ -450,6 +459,13 @@ def test_the_text_of_any_other_error_stays_in_the_log(
     clock: Clock, wrong: Callable[[], object]
 ) -> None:
     assert told(ended(lambda _: wrong(), clock))[2] == SEE_LOG
+
+
+def test_the_text_of_an_error_that_a_function_raises_again_stays_in_the_log(clock: Clock) -> None:
+    """The first attempt has raised it out of its group, below what calls the function."""
+    wrong = group(ValueError("tok_visa"))
+    for _ in range(2):
+        assert told(ended(raising(wrong), clock))[2] == SEE_LOG
 
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:

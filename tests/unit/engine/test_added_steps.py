@@ -377,7 +377,8 @@ def archiving(retry: Retry) -> World:
 
 def test_the_effect_of_a_step_stands_whose_last_reply_was_wrong() -> None:
     world = archiving(Retry(max_attempts=1))
-    world.adds("find", StepToAdd("other[a]"))
+    [*_, row] = world.adds("find", StepToAdd("other[a]")).history
+    assert row.reason.endswith("; the steps that it adds are missing; what comes after it waits")
     record = world.record("find")
     assert (record.process_state, record.awaits_result) == (P.PROCESSED, True)
     assert record.left_out is not None

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Signal
 from roundsman.engine.bulk_eligibility import (
     AGAIN,
     CHANGED,
@@ -49,6 +51,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    UnreadSignal,
 )
 from tests.support.machine_world import T0, World, step, workflow
 from tests.support.steps import changed_step, step_record
@@ -483,3 +486,18 @@ def test_an_undo_of_many_takes_no_completed_order_back() -> None:
     found = judged(a_run(UndoAsked(ASKED)), ORDER, PLAN, world.task, world.now)
     assert isinstance(found, NotFor)
     assert "the task is completed" in found.why
+
+
+def test_the_unread_signals_that_no_step_reads_after_the_command_are_named_once() -> None:
+    waits = Signal("paid", within=timedelta(minutes=5), after=(RESERVE,))
+    second = Signal("paid", name="second", within=timedelta(minutes=5), after=(RESERVE,))
+    before, after = (plan_of(workflow(RESERVE, *more)) for more in ((waits, second), ()))
+    task = new_task(before, "ord-1", ProcessingOptions(), T0, shards=1)
+    kept = tuple(UnreadSignal(one, "paid", T0, None) for one in ("pay-1", "pay-2"))
+    task = replace(task, signals=kept)
+    found = judged(a_run(Move(ASKED, after.hash)), ORDER, before, task, T0 + 1, after)
+    assert isinstance(found, Eligible)
+    assert found.lost_signals == ("paid",)
+    found = judged(a_run(Extend(ASKED, 60)), ORDER, before, task, T0 + 1)
+    assert isinstance(found, Eligible)
+    assert found.lost_signals == ()

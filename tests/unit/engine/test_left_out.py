@@ -10,15 +10,17 @@ from roundsman.definition.workflow import (
     Retry,
     Signal,
     Sleep,
+    SleepUntil,
     Step,
     Undo,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import due
-from roundsman.engine.left_out import ADDED_LATER, left_out_of, readers
+from roundsman.engine.left_out import ADDED_LATER, left_out_of, readers, why_not_to_be_read
 from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome
+from roundsman.model.failure import failure_of, open_step
 from roundsman.model.instants import DAY
 from roundsman.model.record_limits import (
     LARGEST_KEPT_RESULT,
@@ -28,7 +30,7 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState, SituationName, TaskState
-from roundsman.model.task import Effect, LeftOut, StepError, StepToAdd
+from roundsman.model.task import Effect, LeftOut, StepError, StepRecord, StepToAdd
 from roundsman.wire.messages import AgentRequest
 from tests.support.left_out_stories import (
     FENCED,
@@ -39,6 +41,7 @@ from tests.support.left_out_stories import (
     that_is_no_json,
 )
 from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.steps import step_record
 
 
 def request(world: World, name: str) -> AgentRequest:
@@ -146,6 +149,7 @@ def test_an_order_that_fails_elsewhere_undoes_the_step_and_its_undo_is_told() ->
 
 _A = step("a", result_limit=100)
 MINUTES = timedelta(minutes=5)
+AWAITED = Ended(how=End.AWAITS_RESULT)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +158,7 @@ MINUTES = timedelta(minutes=5)
         ((), []),
         ((step("b"),), []),
         ((step("b", _A),), ["b"]),
+        ((step("b", _A), step("c", "b")), ["b", "c"]),
         ((Sleep(name="b", for_=MINUTES, after=(_A,)),), []),
         ((Signal("b", within=MINUTES, after=(_A,)),), []),
         ((Signal("b", within=MINUTES, after=(_A,), when="results.a.ok"),), ["b"]),
@@ -161,7 +166,13 @@ MINUTES = timedelta(minutes=5)
             (Signal("b", within=MINUTES, after=(_A,), when="values(results)"),),
             ["b"],
         ),
+        ((Signal("b", within=MINUTES, after=(_A,), when="values(@)"),), ["b"]),
         ((Signal("b", within=MINUTES, after=(_A,), when="input.ok"),), []),
+        ((Signal("b", within=MINUTES, after=(_A,), when="input.a"),), []),
+        ((step("c"), Signal("b", within=MINUTES, after=("c",), when="results.c.ok")), []),
+        ((SleepUntil(name="b", until="results.a.at", after=(_A,)),), ["b"]),
+        ((SleepUntil(name="b", until="input.at", after=(_A,)),), []),
+        ((Sleep(name="s", for_=MINUTES), step("b", "s", for_each="keys(results)")), ["b"]),
     ],
 )
 def test_agents_after_a_step_and_expressions_that_name_it_read_its_result(
@@ -182,12 +193,52 @@ def test_steps_that_may_still_be_added_read_a_result_as_long_as_somebody_can_add
     assert readers(context(world), "a") == []
 
 
+@pytest.mark.parametrize(
+    ("kinds", "found"),
+    [
+        ((Signal("leg", within=MINUTES),), []),
+        ((Signal("leg", within=MINUTES), step("other")), [ADDED_LATER]),
+    ],
+)
+def test_steps_that_may_be_added_read_it_if_one_of_their_kinds_has_an_agent(
+    kinds: tuple[Step, ...], found: list[str]
+) -> None:
+    world = World(plan(_A, step("c"), may_add=kinds))
+    world.start()
+    assert readers(context(world), "a") == found
+
+
+def test_where_no_more_steps_fit_none_may_be_added() -> None:
+    world = World(plan(_A, step("c"), may_add=(step("leg"),), most_added=2))
+    world.start()
+    world.adds("a", StepToAdd("leg[x]"))
+    assert readers(context(world), "c")[-1] == ADDED_LATER
+    world.adds("leg[x]", StepToAdd("leg[y]"))
+    assert ADDED_LATER not in readers(context(world), "c")
+
+
+def test_an_expression_reads_the_results_of_all_items() -> None:
+    legs = step("leg", for_each="input.items")
+    others = (
+        Signal("b", within=MINUTES, after=(legs,), when="results.leg"),
+        Signal("c", within=MINUTES, after=(legs,), when="input.items"),
+    )
+    world = World(plan(legs, *others), order={"items": ["x", "y"]})
+    world.start()
+    assert readers(context(world), "leg[0]") == ["b"]
+
+
 def test_an_added_step_reads_the_results_of_those_that_it_comes_directly_after() -> None:
     world = World(plan(step("find"), may_add=(step("leg", result_limit=100),)))
     world.start()
-    world.adds("find", StepToAdd("leg[x]"), StepToAdd("leg[y]", ("leg[x]",)))
+    world.adds(
+        "find",
+        StepToAdd("leg[x]"),
+        StepToAdd("leg[y]", ("leg[x]",)),
+        StepToAdd("leg[z]", ("leg[y]",)),
+    )
     assert readers(context(world), "leg[x]") == ["leg[y]", ADDED_LATER]
-    assert readers(context(world), "find") == ["leg[x]", "leg[y]", ADDED_LATER]
+    assert readers(context(world), "find") == ["leg[x]", "leg[y]", "leg[z]", ADDED_LATER]
 
 
 def test_if_nobody_reads_it_the_order_goes_on_and_the_history_says_so() -> None:
@@ -223,6 +274,36 @@ def test_an_archived_order_of_which_a_result_is_read_is_not_resubmitted() -> Non
     assert world.state("a") is ProcessState.PROCESSED
 
 
+@pytest.mark.parametrize(
+    ("name", "record", "why"),
+    [
+        ("a", step_record(process_state=ProcessState.PROCESSED, left_out=LeftOut("long")), True),
+        ("a", step_record(process_state=ProcessState.PROCESSED), False),
+        ("a", step_record(process_state=ProcessState.UNDONE, left_out=LeftOut("long")), False),
+        ("d", step_record(process_state=ProcessState.PROCESSED, left_out=LeftOut("long")), False),
+        ("gone", StepRecord(situation=AWAITED, left_out=LeftOut("long")), False),
+    ],
+)
+def test_only_a_result_of_a_step_that_is_done_is_missing(
+    name: str, record: StepRecord, why: bool
+) -> None:
+    world = World(plan(_A, step("b", _A), step("d")))
+    world.start()
+    world.task = replace(world.task, steps={**world.task.steps, name: record})
+    found = why_not_to_be_read(context(world))
+    assert (found is not None) is why
+
+
+def test_without_the_steps_that_a_reply_has_added_the_task_itself_does_not_go_on() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=1)), deadline=timedelta(hours=1)))
+    world.start()
+    world.adds("a", StepToAdd("other[x]"))
+    assert world.record("a").awaits_result
+    world.wait_until(world.task.deadline).inspect()
+    with pytest.raises(Refused, match=r"and the task would read it: resolve a with its result"):
+        world.resubmit()
+
+
 def test_a_step_that_comes_after_a_result_that_was_left_out_is_not_added() -> None:
     world = World(plan(_A, step("find"), may_add=(step("leg"),)))
     world.start()
@@ -238,6 +319,36 @@ def test_a_step_that_comes_after_a_result_that_was_left_out_is_not_added() -> No
     assert record.left_out is not None
     assert "find adds leg[x] after a, whose result was left out" in record.left_out.why
     assert world.task.added == {}
+
+
+def test_a_last_step_that_lacks_steps_is_not_passed_over_by_a_resubmit() -> None:
+    a = step("a", retry=Retry(max_attempts=2))
+    world = World(plan(a, on_failure=Undo(), deadline=timedelta(hours=1)))
+    world.start()
+    world.adds("a", StepToAdd("other[a]"))
+    world.wait_until(world.record("a").not_before).start()
+    world.wait_until(world.task.deadline).inspect()
+    assert world.task_state() is TaskState.ARCHIVED
+    with pytest.raises(Refused, match=r"and the task would read it: resolve a with its result"):
+        world.resubmit()
+    world.resolve("a", result=1)
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_an_order_that_awaits_two_results_stays_in_the_group_of_the_first() -> None:
+    b, a = step("b", result_limit=100), step("a", result_limit=200)
+    world = World(plan(b, a, step("c", b, a)))
+    world.start()
+    world.succeeds("b", LONG)
+    group = world.task.failure
+    world.succeeds("a", LONG)
+    assert world.task.failure == group
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.group, failure.step, open_step(world.task)) == (group, "b", "b")
+    world.resolve("b", result=1)
+    assert open_step(world.task) == "a"
+    assert world.task.failure != group
 
 
 # --- A result that cannot be taken ---------------------------------------------------------------
@@ -343,6 +454,12 @@ def test_results_are_kept_in_a_few_rows_and_those_that_do_not_fit_are_not() -> N
         return left_out_of(here, "a", "x", size, "too long").row
 
     assert (row(LARGEST_KEPT_RESULT), row(LARGEST_KEPT_RESULT + 1)) == (0, None)
+    assert left_out_of(here, "a", "x", 1, "too long").whole == "x"
+    assert left_out_of(here, "a", "x", LARGEST_KEPT_RESULT + 1, "too long").whole is None
+    here.decision.change("b", left_out=LeftOut("it was not sent", 1))
+    assert row(1) == 0
+    here.decision.change("a", left_out=LeftOut("", LARGEST_RESULT_ROW, 0))
+    assert row(1) == 0, "its own former result makes room"
     kept((LARGEST_RESULT_ROW - 1_000, 0))
     assert (row(1_000), row(1_001)) == (0, 1)
     kept(*((LARGEST_RESULT_ROW, number) for number in range(MOST_RESULT_ROWS)))

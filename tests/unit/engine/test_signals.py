@@ -10,7 +10,7 @@ from roundsman.engine.due import due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.signals import note_refused
 from roundsman.errors import Refused, TryAgain
-from roundsman.model.corrections import Change
+from roundsman.model.corrections import Change, corrections_size
 from roundsman.model.events import (
     CommandSource,
     Extend,
@@ -24,7 +24,7 @@ from roundsman.model.json import Json
 from roundsman.model.record_limits import LARGEST_SIGNAL, RESULTS_LIMIT
 from roundsman.model.situations import AwaitsSignal, End, Ended
 from roundsman.model.states import SituationName, TaskState
-from roundsman.model.task import StepError, StepRecord, StepToAdd, UnreadSignal
+from roundsman.model.task import Effect, StepError, StepRecord, StepToAdd, UnreadSignal
 from tests.support.machine_world import T0, World, plan, step
 
 A_DAY = 24 * 3_600
@@ -374,7 +374,7 @@ def test_data_is_at_most_4_kib_of_json() -> None:
 
 def nearly_full(left: int) -> World:
     """A task that waits for `c`; the results have all but `left` bytes of the room."""
-    big = step("c", result_limit=32 * 1024)
+    big = step("c", result_limit=32 * 1024, on_failure=Archive())
     world = story(first, paid, big)
     size = RESULTS_LIMIT - left - len('{"a":}')
     filled = replace(world.record("a"), result="x" * (size - 2))
@@ -405,6 +405,25 @@ def test_the_corrections_of_the_input_count_with_the_data_of_signals() -> None:
         world.signal("paid", "x" * (1_024 - 2))
     world.signal("paid", "x" * 400)
     assert len(world.task.signals) == 1
+
+
+@pytest.mark.parametrize(("size", "fits"), [(500, True), (501, False)])
+def test_a_correction_counts_the_unread_data_of_signals(size: int, fits: bool) -> None:
+    note = Change(("note",), "")
+    frame = corrections_size(((note,),))
+    world = nearly_full(1_024 + 500)
+    world.order = {"note": "a"}
+    world.signal("paid", "x" * (1_024 - 2))
+    for name in ("c", "a"):
+        world.reply(name, Outcome.PERMANENT, error=StepError("Refused", ""), effect=Effect.NONE)
+    assert world.task_state() is TaskState.ARCHIVED
+    long = replace(note, value="x" * (size - frame))
+    if fits:
+        world.correct(long)
+        assert world.task.corrections == ((long,),)
+    else:
+        with pytest.raises(Refused, match="corrections, results and signals would have 204801 b"):
+            world.correct(long)
 
 
 def test_the_unread_data_of_others_counts_too() -> None:

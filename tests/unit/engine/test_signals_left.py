@@ -12,7 +12,7 @@ from roundsman.definition.workflow import Archive, Signal, Step, Undo
 from roundsman.engine.due import is_closed, without_owed
 from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.engine.signal_readers import steps_left, unreadable
+from roundsman.engine.signal_readers import lost_by, steps_left, unreadable
 from roundsman.errors import Refused
 from roundsman.model.events import Cancel, CommandSource, Decision
 from roundsman.model.json import Json
@@ -223,3 +223,30 @@ def test_without_its_plan_only_the_end_of_a_task_makes_its_signals_unreadable() 
     assert unreadable(None, record_of, signals, TaskState.ACTIVE) == []
     assert unreadable(None, record_of, signals, TaskState.ARCHIVED) == []
     assert unreadable(None, record_of, signals, TaskState.CANCELLED) == [KEPT]
+
+
+def lost(world: World, decision: Decision) -> list[str]:
+    before, _, _ = world.decisions[-1]
+    return [one.id for one in lost_by(before, decision.task)]
+
+
+def test_a_command_loses_the_signals_that_no_step_reads_under_the_new_plan() -> None:
+    world = story()
+    world.signal("paid", 7, "pay-7")
+    assert lost(world, world.move(plan(first, step("b", first)))) == ["pay-7"]
+
+
+@pytest.mark.parametrize("undo", [True, False])
+def test_a_cancellation_loses_them_although_they_stay_until_the_task_has_ended(undo: bool) -> None:
+    world = story()
+    world.signal("paid", 7, "pay-7")
+    assert lost(world, world.cancel(undo=undo)) == ["pay-7"]
+    assert [one.id for one in world.task.signals] == ["pay-7"]
+
+
+def test_a_command_after_which_a_step_reads_them_loses_none() -> None:
+    world = story(on_failure=Archive())
+    world.signal("paid", 7, "pay-7")
+    assert lost(world, world.extend(60)) == []
+    assert lost(world, world.is_refused("a")) == []  # archived
+    assert lost(world, world.resubmit()) == []

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from roundsman.definition.workflow import Archive, Retry
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Effect, StepRecord
+from roundsman.model.task import Effect, StepError, StepRecord
 from tests.support.machine_world import World, plan, requests_in, step
 from tests.support.steps import changed_step, step_record, stored_step
 
@@ -20,15 +22,23 @@ def with_record(world: World, name: str, record: StepRecord) -> World:
     return world
 
 
-def test_a_success_forgets_what_was_noted_of_earlier_attempts() -> None:
-    world = World(plan(step("a")))
+@pytest.mark.parametrize(("result", "kept"), [("fits", "fits"), ("x" * 200, None)])
+def test_a_success_forgets_what_was_noted_of_earlier_attempts(result: str, kept: Json) -> None:
+    world = World(plan(step("a", result_limit=100)))
     world.start()
     noted = changed_step(
-        world.record("a"), effect=Effect.NONE, extra=5, granted=7, outcome_unknown=True
+        world.record("a"),
+        effect=Effect.NONE,
+        extra=5,
+        granted=7,
+        outcome_unknown=True,
+        result="of an earlier round",
+        error=StepError("Down", "503"),
     )
-    with_record(world, "a", noted).succeeds("a")
+    with_record(world, "a", noted).succeeds("a", result)
     record = world.record("a")
     assert (record.effect, record.extra, record.granted) == (None, 0, 0)
+    assert (record.result, record.error) == (kept, None)
     assert record.outcome_unknown is False
 
 

@@ -59,6 +59,7 @@ def test_a_short_value_is_found_as_it_is_and_as_a_whole_word_only() -> None:
 def test_what_overlaps_is_replaced_once_and_what_touches_twice() -> None:
     assert MaskedTexts.of(["abcdef1", "ef1ghij"]).text("-abcdef1ghij-") == f"-{MASK}-"
     assert MaskedTexts.of(["12345x", "12345x678"]).text("12345x678") == MASK
+    assert MaskedTexts.of(["abcdefghij", "cdefgh"]).text("abcdefghij") == MASK
     assert MaskedTexts.of(["abcdef", "ghijkl"]).text("abcdefghijkl") == f"{MASK}{MASK}"
 
 
@@ -71,6 +72,20 @@ def test_values_that_are_everywhere_are_not_looked_for() -> None:
 def test_a_text_that_was_masked_stays_as_it_is() -> None:
     once = FOUND.text(f"iban {IBAN} of pin 07")
     assert FOUND.text(once) == once
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("nina.berg", r"OFFICE\nina.berg is unknown", f"OFFICE\\{MASK} is unknown"),
+        ("20480099", "100%20480099", f"100%{MASK}"),
+        ("nina.berg", "x" * 90 + r"OFFICE\nina", "x" * 90 + f"OFFICE\\{MASK}"[:10]),
+    ],
+)
+def test_a_value_is_found_that_makes_an_escape_with_what_is_before_it(
+    value: str, text: str, shown: str
+) -> None:
+    assert MaskedTexts.of([value]).text(text, 100) == shown
 
 
 @pytest.mark.parametrize("shown", range(len(IBAN) + 1))

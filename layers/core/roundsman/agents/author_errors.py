@@ -24,6 +24,9 @@ from roundsman.model.record_limits import LONGEST_MESSAGE
 
 OWN = "roundsman"
 
+CALLS = f"{OWN}.agents.attempt"
+"""The module that calls an author's functions, and raises one of the errors of a group itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Raised:
@@ -95,6 +98,8 @@ def _refused_at(error: Exception) -> str | None:
     """
     caller, innermost = None, ""
     for frame, line in walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__") == CALLS:
+            caller = None  # the function begins after it: an exception can be raised a second time
         innermost = _package(frame)
         if innermost != OWN and innermost not in sys.stdlib_module_names:
             caller = f"{PurePath(frame.f_code.co_filename).name}, line {line}"

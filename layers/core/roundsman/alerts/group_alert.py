@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
-from roundsman.command_line import PLACEHOLDER, REASON, command_line
+from roundsman.command_line import GIVES_RESULT, REASON, command_line
 from roundsman.model.events import Agents, HoldView
 from roundsman.model.failure import (
     AWAITS_RESULT,
@@ -230,8 +230,7 @@ def _commands(
         found["run"] = command_line("run", options=("--group", group.id, *REASON))
     elif group.how == AWAITS_RESULT:
         steps = [sample.step or group.step for sample in samples] or [group.step]
-        given = ("--did", "--result", PLACEHOLDER, *REASON)
-        found["resolve"] = [command_line("resolve", orders[0], steps[0], options=given)]
+        found["resolve"] = [command_line("resolve", orders[0], steps[0], options=GIVES_RESULT)]
     elif group.how != UNREADABLE:
         again = ("--again",) if group.undone else ()
         options = ("--group", group.id, *again, *REASON)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.effects import from_earlier_rounds, may_have_taken_effect
-from roundsman.model.failure import awaited_step, error_of, retried_step
+from roundsman.model.failure import error_of, open_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
@@ -26,7 +26,7 @@ class Sample:
         Of an open task, the step that awaits its result, or is retried after an unexpected error.
         """
         if not self.task.ended:
-            return awaited_step(self.task) or retried_step(self.task)
+            return open_step(self.task)
         return self.task.ending.step if self.task.ending else None
 
     @property

@@ -11,6 +11,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.compensation import expired_key
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.engine.routing import agent_now
+from roundsman.engine.signal_readers import lost_by
 from roundsman.errors import Refused
 from roundsman.model.bulk_run import InFlightOrder, OrderResult, PlannedOrder, Run
 from roundsman.model.events import (
@@ -69,6 +70,8 @@ class Eligible:
     task_id: str = ""
     operations: frozenset[Operation] = frozenset()
     """The operations of the next requests."""
+    lost_signals: tuple[str, ...] = ()
+    """The names of the unread signals that no step can read after the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ def judged(
     }
     agents = () if plan is None else _agents_of(plan, following)
     operations = frozenset(record.operation for record in following.values())
-    return Eligible(to_undo, agents, task.workflow, task.task_id, operations)
+    lost = tuple(dict.fromkeys(one.name for one in lost_by(task, after)))
+    return Eligible(to_undo, agents, task.workflow, task.task_id, operations, lost)
 
 
 def _unfit(run: Run, planned: PlannedOrder, task: Task, event: OperatorEvent) -> str | None:

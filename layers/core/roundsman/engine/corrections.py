@@ -115,10 +115,10 @@ def _check_size(context: DecisionContext, after: Json, corrections: Sequence[Cor
             f"the task's corrections would have {kept} bytes; at most {CORRECTIONS_LIMIT} fit in "
             "its record: send a new order"
         )
-    total = kept + size_in_bytes(context.decision.stored_results())
+    total = context.decision.stored_bytes(corrections=corrections)
     if total > RESULTS_LIMIT:
         raise Refused(
-            f"the task's corrections and results would have {total} bytes; at most "
+            f"the task's corrections, results and signals would have {total} bytes; at most "
             f"{RESULTS_LIMIT} fit in its record: send a new order"
         )
 

@@ -4,7 +4,7 @@
 table, adds the owed statuses and alerts, and sets the due entry. All of that is one new record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
@@ -28,6 +28,7 @@ from roundsman.engine.transitions import (
     live_state,
     step_transition,
 )
+from roundsman.model.corrections import Correction, corrections_size
 from roundsman.model.events import (
     Action,
     Agents,
@@ -42,9 +43,9 @@ from roundsman.model.events import (
     Signalled,
     Start,
 )
-from roundsman.model.failure import failure_of, shortened
+from roundsman.model.failure import failure_of, open_step, shortened
 from roundsman.model.instants import LONG_OVER, SKEW
-from roundsman.model.json import Json
+from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
     LONGEST_DETAIL,
@@ -205,13 +206,22 @@ class DecisionBuilder:
         """The results of the steps so far, by step (see `Task.results`)."""
         return replace(self.task, steps=self.steps).results()
 
-    def stored_results(self, without: str | None = None) -> dict[str, Json]:
-        """The results in the records of all steps but `without`, also of those that were undone."""
-        return {
+    def stored_bytes(
+        self, *, without: str | None = None, corrections: Sequence[Correction] | None = None
+    ) -> int:
+        """The bytes that count for RESULTS_LIMIT: of results, of unread signals and of corrections.
+
+        The results are those in the records of all steps but `without`, also of those that were
+        undone. `corrections` are those that the task is to have; None for those that it has.
+        """
+        results: dict[str, Json] = {
             name: record.result
             for name, record in self.steps.items()
             if name != without and record.result is not None
         }
+        unread = sum(size_in_bytes(one.data) for one in self.task.signals)
+        kept = self.task.corrections if corrections is None else corrections
+        return size_in_bytes(results) + unread + corrections_size(kept)
 
     def credit_alone(self) -> None:
         """Note that the task differs from `before` only by the time for which steps were parked.
@@ -541,12 +551,18 @@ class DecisionBuilder:
         task = replace(task, failure=self._failure(task))
         task = replace(task, owed=_fitting_owed((*self.task.owed, *self._newly_owed(task))))
         return Decision(
-            with_due_entry(task, self.now),
+            self._with_due_entry(task),
             tuple(self._actions),
             self._reason(),
             tuple(self._history),
             self.inputs,
         )
+
+    def _with_due_entry(self, task: Task) -> Task:
+        task, before = with_due_entry(task, self.now), self.before.expires_at
+        ends_anew = before is not None and task.expires_at not in (before, None)
+        # The order row has the expiry of the first end: the store writes that of this one.
+        return replace(task, order_expires=False) if ends_anew else task
 
     def _reason(self) -> str:
         return "; ".join(self._reasons) or "nothing is due"
@@ -605,11 +621,14 @@ class DecisionBuilder:
 
         An ended task stays in its group. An open one stays in the group of the unexpected error
         with which its failure began as long as that step is retried, whatever else happens: one
-        failure is one alert.
+        failure is one alert. One that awaits a result stays in its group until the result is there.
         """
         before = self.before
         same_end = task.ended and task.state is before.state
         goes_on = not task.ended and not before.ended and task.failed_at == before.failed_at
+        step = open_step(before) if goes_on and before.failure is not None else None
+        if step is not None and before.step(step).awaits_result:
+            goes_on = task.step(step).awaits_result
         if same_end or (goes_on and before.failure is not None):
             return before.failure
         failure = failure_of(task)

@@ -90,7 +90,7 @@ def complete_without_result(context: DecisionContext, step: StepPlan, left_out: 
 def readers(context: DecisionContext, name: str) -> list[str]:
     """The steps that are not over and would read the result of this step; empty if nobody does."""
     plan, decision = context.plan, context.decision
-    later, names = plan.after_any((name,)), {name, step_of(name)}
+    later, named = plan.after_any((name,)), step_of(name)
     is_open = [
         one
         for one in plan.steps.values()
@@ -99,13 +99,12 @@ def readers(context: DecisionContext, name: str) -> list[str]:
     found = [
         one.name
         for one in is_open
-        if _names_it(one, names) or (one.name in later and _gets_results_of(one, name))
+        if _names_it(one, named) or (one.name in later and _gets_results_of(one, name))
     ]
-    if len(decision.task.added) < plan.most_added and any(one.agents for one in is_open):
-        kinds = plan.kinds.values()
-        if any(kind.agents or _names_it(kind, names) for kind in kinds):
-            found.append(ADDED_LATER)
-    return found
+    # An expression of a kind of added steps reads the order only.
+    kinds_read = any(kind.agents for kind in plan.kinds.values())
+    can_be_added = len(decision.task.added) < plan.most_added and any(one.agents for one in is_open)
+    return [*found, ADDED_LATER] if kinds_read and can_be_added else found
 
 
 def why_not_to_be_read(context: DecisionContext) -> str | None:
@@ -116,7 +115,8 @@ def why_not_to_be_read(context: DecisionContext) -> str | None:
     for name, record in context.decision.steps.items():
         if record.process_state is not ProcessState.PROCESSED or record.left_out is None:
             continue
-        if name in context.plan.steps and (record.awaits_result or readers(context, name)):
+        lacking = record.awaits_result or record.left_out.lacks_steps
+        if name in context.plan.steps and (lacking or readers(context, name)):
             found = few_words(readers(context, name)) or "the task"
             return (
                 f"the result of {name} was left out ({record.left_out.why}), and {found} would "
@@ -130,12 +130,11 @@ def _gets_results_of(step: StepPlan, name: str) -> bool:
     return bool(step.agents) and (step.added_by is None or name in step.after)
 
 
-def _names_it(step: StepPlan, names: set[str]) -> bool:
-    """Whether an expression of the step names one of these results, or reads all results."""
+def _names_it(step: StepPlan, name: str) -> bool:
+    """Whether an expression of the step names the result of this step, or reads all results."""
     paths = (path for text in _expressions(step) for path in paths_read(text))
     return any(
-        not path or (path[0] == "results" and (len(path) == 1 or path[1] in names))
-        for path in paths
+        not path or (path[0] == "results" and (len(path) == 1 or path[1] == name)) for path in paths
     )
 
 

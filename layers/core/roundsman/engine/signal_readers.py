@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.states import DONE, END_STATES, TaskState
-from roundsman.model.task import StepRecord, UnreadSignal
+from roundsman.model.task import StepRecord, Task, UnreadSignal
 
 
 def signals_of(steps: Iterable[StepPlan]) -> list[str]:
@@ -44,7 +44,8 @@ def unreadable(
         return [] if state is TaskState.ARCHIVED else [*signals]
     if plan is None:
         return []
-    found, taken = list[UnreadSignal](), dict[str, int]()
+    found: list[UnreadSignal] = []
+    taken: dict[str, int] = {}
     for one in signals:
         before = taken.get(one.name, 0)
         left = steps_left(plan, record, one.name)
@@ -52,3 +53,12 @@ def unreadable(
             found.append(one)
         taken[one.name] = before + 1
     return found
+
+
+def lost_by(before: Task, after: Task) -> list[UnreadSignal]:
+    """The unread signals that no step can read after a command, or once the task ends by it.
+
+    `before` and `after` are the task before the command and after it.
+    """
+    ends = after.ending is not None and after.ending.how is not TaskState.ARCHIVED
+    return [one for one in before.signals if ends or one.id in after.signals_left]

@@ -26,7 +26,6 @@ from roundsman.engine.signal_readers import signals_of, steps_left
 from roundsman.engine.time_credit import credit_holds
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import Refused
-from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Decision, InspectAt, Signalled
 from roundsman.model.instants import format_duration, second
 from roundsman.model.json import canonical_json, parse_json, size_in_bytes
@@ -186,8 +185,7 @@ def _left_out(context: DecisionContext, step: StepPlan | None, event: Signalled)
     unread = len(task.signals) + sum(one.kind == REJECTION for one in task.owed)
     if step is None and unread >= MOST_SIGNALS:
         raise Refused(f"{unread} signals have ended no step yet, and no more fit")
-    kept = size_in_bytes(context.decision.stored_results()) + corrections_size(task.corrections)
-    total = kept + sum(size_in_bytes(one.data) for one in task.signals) + size
+    total = context.decision.stored_bytes() + size
     if total <= RESULTS_LIMIT:
         return None
     why = f"the task's results and signals would have {total} bytes; {RESULTS_LIMIT} fit"

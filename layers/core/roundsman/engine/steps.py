@@ -14,7 +14,6 @@ from roundsman.engine.on_failure import give_up
 from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
@@ -189,10 +188,7 @@ def too_large(
         return why
     if limit is not None and size > limit:
         return f"the result has {size} bytes; {limit} fit"
-    others = size_in_bytes(context.decision.stored_results(without=step.name))
-    task = context.decision.task
-    unread = sum(size_in_bytes(one.data) for one in task.signals)
-    total = size + others + unread + corrections_size(task.corrections)
+    total = size + context.decision.stored_bytes(without=step.name)
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

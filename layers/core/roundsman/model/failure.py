@@ -6,14 +6,13 @@ the error type, and the error message without the parts that differ between orde
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepError, Task, step_of
+from roundsman.model.task import StepError, StepRecord, Task, step_of
 
 ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"
 """How a failed task ended: archived, archived because an undo failed, or undone as a whole."""
@@ -73,10 +72,8 @@ def failure_of(task: Task) -> Failure | None:
     failed with an unexpected error.
     """
     if not task.ended:
-        awaited = awaited_step(task)
-        name = awaited or retried_step(task)
-        how = AWAITS_RESULT if awaited else RETRIED
-        return _failure(task, how, name, error_of(task, name)) if name else None
+        name = open_step(task)
+        return _open_failure(task, name) if name else None
     if task.state not in (TaskState.ARCHIVED, TaskState.UNDONE) or task.ending is None:
         return None
     if task.state is TaskState.UNDONE:
@@ -100,9 +97,21 @@ def shortened(error: StepError, task_id: str) -> StepError:
     return replace(whole, message=normalised(_without(task_id, whole.message))).cut(SHORT_MESSAGE)
 
 
-def awaited_step(task: Task) -> str | None:
-    """Return the step of an open task that has awaited its result longest; None if none does."""
-    return _first({name: one.finished_at for name, one in task.steps.items() if one.awaits_result})
+def open_step(task: Task) -> str | None:
+    """Return the step because of which an open task has a failure; None if it has none.
+
+    That is a step that awaits its result, or else one whose last attempt failed with an unexpected
+    error. Of several it is the one that did first, at `Task.failed_at`; of those, one whose failure
+    is the group that the task is in.
+    """
+    steps = task.steps.items()
+    since = {name: one.finished_at or 0 for name, one in steps if one.awaits_result}
+    since = since or {name: one.unexpected_since or 0 for name, one in steps if _is_retried(one)}
+    first = min(since.values(), default=None)
+    found = sorted(name for name, at in since.items() if at == first)
+    groups = ((name, _open_failure(task, name)) for name in found[1:] and found)
+    same = (name for name, one in groups if one is not None and one.group == task.failure)
+    return next(same, next(iter(found), None))
 
 
 def error_of(task: Task, step: str) -> StepError | None:
@@ -113,27 +122,16 @@ def error_of(task: Task, step: str) -> StepError | None:
     return record.error
 
 
-def retried_step(task: Task) -> str | None:
-    """Return the step of an open task whose last attempt failed with an unexpected error.
-
-    Of several it is the first that did. None if no step did.
-    """
-    return _first(
-        {
-            name: one.unexpected_since
-            for name, one in task.steps.items()
-            if one.unexpected_since is not None and one.error is not None and one.error.unexpected
-        }
-    )
+def _is_retried(record: StepRecord) -> bool:
+    """Whether the step is retried after its last attempt failed with an unexpected error."""
+    error, since = record.error, record.unexpected_since
+    return since is not None and error is not None and error.unexpected
 
 
-def _first(since: Mapping[str, int | None]) -> str | None:
-    """Return the name with the earliest instant; None without names.
-
-    The task joined the group of its failure at that instant (`Task.failed_at`), and stays in it
-    while others fail.
-    """
-    return min(since, key=lambda name: (since[name] or 0, name), default=None)
+def _open_failure(task: Task, step: str) -> Failure | None:
+    """The failure of an open task because of this step."""
+    how = AWAITS_RESULT if task.step(step).awaits_result else RETRIED
+    return _failure(task, how, step, error_of(task, step))
 
 
 def _unknown(task: Task) -> StepError:

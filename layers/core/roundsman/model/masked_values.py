@@ -116,7 +116,7 @@ class MaskedTexts:
             text = value.strip() if isinstance(value, str) else canonical_json(value)
             if text in MASK:
                 continue
-            forms = {_compared(text)[0], _compared(text, escapes=False)[0]}
+            forms = {compared for compared, _ in _both_ways(text)}
             if min(map(len, forms)) >= WHOLE_WORD_BELOW:
                 long |= forms
             else:
@@ -165,15 +165,16 @@ class MaskedTexts:
             yield from (found.span() for found in self.words.finditer(text))
         if not self.long:
             return
-        compared, places = _compared(text)
-        for value in self.long:
-            at = compared.find(value)
-            while at >= 0:
-                yield places[at][0], places[at + len(value) - 1][1]
-                at = compared.find(value, at + len(value))
-        rest = max(_begun(compared, value) for value in self.long) if was_cut else 0
-        if rest:
-            yield places[-rest][0], len(text)
+        # Also with no escapes: `OFFICE\nina.b` has none, but a name.
+        for compared, places in {found[0]: found for found in _both_ways(text)}.values():
+            for value in self.long:
+                at = compared.find(value)
+                while at >= 0:
+                    yield places[at][0], places[at + len(value) - 1][1]
+                    at = compared.find(value, at + len(value))
+            rest = max(_begun(compared, value) for value in self.long) if was_cut else 0
+            if rest:
+                yield places[-rest][0], len(text)
 
 
 EVERYTHING = MaskedTexts(everything=True)
@@ -199,6 +200,11 @@ def _words(texts: tuple[str, ...]) -> re.Pattern[str] | None:
     if not texts:
         return None
     return re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in texts))
+
+
+def _both_ways(text: str) -> tuple[tuple[str, list[tuple[int, int]]], ...]:
+    """The text as `_compared` gives it, with the escapes read as such and as plain characters."""
+    return _compared(text), _compared(text, escapes=False)
 
 
 def _compared(text: str, *, escapes: bool = True) -> tuple[str, list[tuple[int, int]]]:

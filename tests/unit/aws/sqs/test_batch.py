@@ -12,7 +12,7 @@ from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman_testing.faults import Crash, Fault
-from roundsman_testing.recording import RecordingOutbox, Rejected
+from roundsman_testing.recording import RecordingOutbox, SentRejection
 from tests.support.batch_world import (
     BESIDE,
     CANARY,
@@ -93,7 +93,7 @@ def test_a_malformed_message_is_put_aside_with_its_reason_and_acknowledged() -> 
     batch = Batch(raising(InvalidMessage(problems), at="id-1"), Queue(letters(4)))
     body = batch.queue.bodies["id-1"]
     assert batch.invoke() == []
-    assert batch.rejected() == [Rejected(QUEUE, body, tuple(problems))]
+    assert batch.rejected() == [SentRejection(QUEUE, body, tuple(problems))]
     assert batch.handled == ["id-0", "id-2", "id-3"]
 
 

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Signal, Undo
+from roundsman.definition.workflow import Archive, Compensation, Signal, Strategy, Undo
 from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import TaskState
-from roundsman.model.task import UNDO, Effect, SettledRow, StepError
+from roundsman.model.task import UNDO, Effect, SettledRow, StepError, StepToAdd
 from roundsman_console.audit import effect_checks, history_checks, record_checks
 from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Verdict, judge
 from roundsman_console.audit.promises import Promise
@@ -509,6 +509,31 @@ def test_a_violation_names_the_rows_that_show_it(
     (found,) = [one for name, one in judge(altered).broken if name is promise]
     kind_of = {row.seq: row.kind for row in altered.history or ()}
     assert [kind_of[seq] for seq in found.rows] == kinds
+
+
+def lost_after_its_time(on_failure: Strategy) -> World:
+    """The attempt under way when the task ended has added steps that cannot be added."""
+    a = step("a", compensation=Compensation(fences_late_performs=True))
+    world = World(plan(a, on_failure=on_failure))
+    world.start()
+    world.wait_until(world.task.complete_by)
+    world.adds("a", StepToAdd("other[a]"))
+    while not world.task.ended:
+        world.start()
+        world.succeeds("a")
+    return world
+
+
+def test_a_task_that_lacks_a_result_may_be_archived_or_undone_if_its_plan_undoes() -> None:
+    order = stored_of(lost_after_its_time(Undo()))
+    assert order.task.state is TaskState.UNDONE
+    assert judge(order).verdict(P.AS_PLANNED) is Verdict.FOLLOWED
+    archived = ending(undo=False, how=TaskState.ARCHIVED)(order)
+    assert judge(archived).verdict(P.AS_PLANNED) is Verdict.FOLLOWED
+    order = stored_of(lost_after_its_time(Archive()))
+    assert judge(order).verdict(P.AS_PLANNED) is Verdict.FOLLOWED
+    undone = ending(undo=True, how=TaskState.UNDONE)(order)
+    assert judge(undone).verdict(P.AS_PLANNED) is Verdict.BROKEN
 
 
 # --- What cannot be judged ----------------------------------------------------------------------

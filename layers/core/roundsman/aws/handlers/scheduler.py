@@ -23,6 +23,7 @@ from roundsman.aws.sqs.batch import Finish, Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import Tracer
+from roundsman.engine.decision import PARTLY_UNDONE, end_status
 from roundsman.engine.restored import decisions_on
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
@@ -180,7 +181,9 @@ def _report(event: str | None, handled: Handled, times: Mapping[str, int] = NO_T
     )
     if task is not None and (times or ended):
         fields |= {"workflow": task.workflow, **times}
-        if ended:
+        if ended and end_status(task) == PARTLY_UNDONE:
+            count("TasksPartlyUndone")  # its completion was counted before
+        elif ended:
             # One value per ended task, for the cost of each workflow's orders: `roundsman cost`.
             fields["decisions"] = decisions_on(task)
             if task.state is not TaskState.COMPLETED:
