@@ -8,6 +8,8 @@ import pytest
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.bulk_eligibility import Eligible, NotFor, judged
+from roundsman.engine.compensation import undo_is_in_time
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.bulk_run import PlannedOrder, Run, Terms
@@ -24,6 +26,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import step_record
 
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
 UNFENCED = Compensation(retry=Retry(max_attempts=1))
@@ -534,3 +537,30 @@ def test_what_is_given_back_without_a_proof_is_parked_however_late() -> None:
     world.start()
     world.wait(1).gives_back("a")
     assert (world.record("a").round, world.record("a").held_since) == (1, world.now)
+
+
+@pytest.mark.parametrize(
+    ("made", "acts_until", "last"),
+    [
+        (charge(), None, UNTIL - 30 * SECOND),
+        (charge(), UNTIL, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), T0 + MINUTE, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), UNTIL - 30 * SECOND - SKEW, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), UNTIL - 30 * SECOND - SKEW + 1, None),
+    ],
+)
+def test_an_undo_that_waits_for_the_last_request_has_to_end_in_time_too(
+    made: Step, acts_until: int | None, last: int | None
+) -> None:
+    world = World(plan(made, complete_within=A_DAY, on_failure=Undo()))
+    sent = step_record(process_state=ProcessState.PENDING, started_at=T0, acts_until=acts_until)
+
+    def in_time(at: int, lag: int = 0) -> bool:
+        builder = DecisionBuilder(replace(world.task, steps={"a": sent}), at, world.plan)
+        context = DecisionContext(world.plan, builder, None, {}, 0.0)
+        return undo_is_in_time(context, world.plan.steps["a"], lag)
+
+    at = UNTIL - 30 * SECOND if last is None else last
+    assert in_time(at) is (last is not None)
+    assert not in_time(at + 1)
+    assert not in_time(at, lag=1)
