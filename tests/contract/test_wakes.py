@@ -46,3 +46,5 @@ def test_a_wake_whose_answer_was_lost_finds_itself(dynamo_world: World) -> None:
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
         assert wakes(dynamo_world).write("payment", FIRST, before=None)
     assert attempts == [1, 2]
+    with first_answer_lost(dynamo_world.client, "UpdateItem"):
+        assert wakes(dynamo_world).write("payment", replace(FIRST, stage=1), before=FIRST)

@@ -5,7 +5,8 @@ that add others or what they may not add, a scheduler that is behind, an agent w
 one on hold, commands, an order that is begun again, orders that are erased, orders that are
 archived, and a bulk run over those. In every second world orders are kept for a month, else for
 ever. In every fifth world orders sleep and are polled, in another fifth they wait for signals, and
-in another parts of completed orders are taken back. All of it is drawn from the seed.
+in another parts of completed orders are taken back. In every tenth world results are too long, and
+a person gives those that orders wait for. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
+from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.states import TaskState
 from roundsman_testing import Capacity, Circuit, Mishaps, World
 from roundsman_testing.world.capacity import SCHEDULER
@@ -169,6 +171,7 @@ class RandomWorld:
             capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
         )
+        self.lengthy = seed % 10 == 4
         self.orders: list[str] = []
         self.holds_all = seed % 5 == 1  # it is long: bulk runs have fewer failures after it
 
@@ -226,11 +229,15 @@ class RandomWorld:
 
         @stock.performs(gift)
         def gave(request: StepRequest) -> Done:
-            return Done("gave", then=() if request.step == CARD.name else (CARD,))
+            gave = "x" * LARGEST_RESULT if self.lengthy else "gave"
+            return Done(gave, then=() if request.step == CARD.name else (CARD,))
 
         @stock.performs(pick)
         def picked(request: StepRequest) -> Mapping[str, Json]:
-            return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
+            shelf = f"shelf {chance.randbytes(90).hex()}"
+            if self.lengthy and request.index == 0:
+                shelf += "x" * LARGEST_RESULT
+            return {"shelf": shelf, "index": request.index}
 
         @stock.compensates(reserve)
         @stock.compensates(gift)

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import count
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -166,6 +168,24 @@ def test_a_rejection_is_said_at_once() -> None:
     waiting = Waiting([None], rejected=REJECTED)
     assert waiting.ends(600) is REJECTED
     assert waiting.slept == []
+
+
+def test_a_client_remembers_the_messages_that_it_sent_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rejection of an order that it has forgotten is that of any event of the order."""
+    monkeypatch.setattr("roundsman.client.MOST_SENT", 2)
+    asked = dict[str, str | None]()
+    messages = count(1)
+    client = Client({"OrdersTableName": "orders"})
+    found = SimpleNamespace(has_order=lambda _: False)
+    monkeypatch.setattr(client, "submit_text", lambda _: f"m-{next(messages)}")
+    monkeypatch.setattr(client, "status", lambda _: None)
+    monkeypatch.setattr(client, "_rejection", asked.__setitem__)
+    monkeypatch.setattr(client, "_store", lambda: found)
+    for order in ("ord-1", "ord-2", "ord-1", "ord-3"):
+        client.submit({"orderId": order})
+    for order in ("ord-1", "ord-2", "ord-3"):
+        client.wait(order, timeout=timedelta())
+    assert asked == {"ord-1": "m-3", "ord-2": None, "ord-3": "m-4"}
 
 
 def test_an_order_counts_before_a_rejection_of_another_event_with_its_id() -> None:

@@ -175,3 +175,18 @@ def test_a_circuit_whose_trials_are_all_lost_is_tried_by_the_supervisors_own_vis
     world.run()
     began = min(world.task(order).created_at for order in orders)
     assert max(ended_after(world, orders, began)) <= 3_600 + 420
+
+
+def test_each_trial_of_a_circuit_wakes_twice_as_many_orders_until_one_calls() -> None:
+    """Those that have waited longest may still wait for others, and not call."""
+    pack = replace(a_step("pack"), agent="", agents=("first", "second"))
+    world = World(a_workflow(pack), replace(a_workflow(charge), name="other"))
+    for agent in pack.agents:
+        world.hold(agent, DAY)
+    for _ in range(5):
+        world.submit()
+    world.run(for_=MINUTE)
+    world.hold("charge", 5 * MINUTE, "its circuit is open", BREAKER)
+    order, began = world.submit(workflow="other"), world.now
+    world.run(for_=10 * MINUTE)
+    assert ended_after(world, [order], began)[0] <= 300 + 150

@@ -12,6 +12,7 @@ AT_ONCE = ("a held agent is called", "started is never sent", "alerts have resul
 """The faults that the first world shows within a moment."""
 
 SHOWN_BY = {
+    "no missing result is awaited": 4,
     "steps are claimed before their time": 11,
     "a part leaves what depends on it": 10,
     "no attempt is the last": 6,

@@ -161,7 +161,10 @@ def _not_resolved(before: Task, after: Task, event: Resolve) -> str:
         goes_on = state in TO_UNDO and record.tried == earlier.tried  # not at another agent
         return f"{event.step} is still {state}" if goes_on else ""
     if event.did:
-        done = state in IS_DONE and record.result == event.result and record.left_out is None
+        # What comes after it may fail at once, and its own undo with that: its key has expired.
+        not_sent = state is ProcessState.UNDO_ERROR and not _undo_has_failed(record)
+        done = state in IS_DONE or not_sent
+        done = done and record.result == event.result and record.left_out is None
         return "" if done else f"{event.step} is {state}, or has another result"
     is_same = record.locked_by is not None and record.locked_by == earlier.locked_by
     if state not in GOES_ON or is_same or record.failure_count:

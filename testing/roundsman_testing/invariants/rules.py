@@ -19,7 +19,7 @@ from roundsman.engine.decision import end_status
 from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Task
+from roundsman.model.task import StepRecord, Task
 from roundsman.wire.alert import Alert
 from roundsman_console.audit import stored_order as audit
 from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
@@ -137,10 +137,17 @@ def of_change(
         ):
             what = f"{name} is claimed though the task is ending"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
-        behind = [other for other in expanded.steps[name].after if not after.step(other).done]
+        before_it = expanded.steps[name].after
+        behind = [other for other in before_it if not _can_be_read(after.step(other))]
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def _can_be_read(record: StepRecord) -> bool:
+    """Whether the step is done, and a request of a step that comes after it can have its result."""
+    missing = record.process_state is ProcessState.PROCESSED and record.left_out is not None
+    return record.done and not missing
 
 
 def _of_input(before: Task, after: Task) -> Iterator[Broken]:

@@ -553,10 +553,12 @@ class World:
         for task in processes.watch.open_tasks():
             asked = self.operator.asked("the tables were restored")
             self.operator.ask(task.task_id, Reconcile(asked, backup.at))
+        self._depth += 1  # no other process acts in between: the supervisor is stopped until then
         for mail in self.queues.visible():
             is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
             if is_left and self._receive(mail):
                 self._handle_batch(Invocation(SCHEDULER, [mail], self.versions.newest))
+        self._depth -= 1
 
     def _check_workflow(self, name: str) -> None:
         if name not in self.workflows:

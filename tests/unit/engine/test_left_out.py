@@ -473,3 +473,13 @@ def test_an_erased_order_has_no_result_and_no_reason_of_it() -> None:
     world.deliver_owed()
     world.erase()
     assert world.record("a").left_out == LeftOut("(erased)", 202, None)
+
+
+def test_the_steps_of_a_reply_are_added_though_its_result_is_left_out() -> None:
+    world = World(plan(step("find", result_limit=100), may_add=(step("leg"),)))
+    world.start()
+    world.reply("find", Outcome.SUCCEEDED, result=LONG, then=(StepToAdd("leg[a]"),))
+    assert world.record("find").awaits_result
+    assert "leg[a]" in world.task.added
+    world.resolve("find", did=True, result="short")
+    assert requests_in(world.start()) == ["leg[a]"]

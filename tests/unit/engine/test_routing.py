@@ -8,7 +8,7 @@ from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.engine.due import ParkedFor, parked_for
 from roundsman.engine.requests import agent_of
-from roundsman.engine.routing import MAX_LAG_DIFFERENCE
+from roundsman.engine.routing import MAX_LAG_DIFFERENCE, notes_may_be_gone
 from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.situations import SEVERAL
@@ -16,7 +16,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CALL_NOTES_LAST, AfterUndo, Effect, StepError, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
-from tests.support.steps import stored_step
+from tests.support.steps import step_record, stored_step
 
 THREE = ("first", "second", "third")
 HELD = AgentView(agent_hold=HoldView(T0 + 10 * MINUTE, "first is held by ann"))
@@ -262,6 +262,14 @@ def test_what_a_note_proves_of_a_job_that_was_begun_ends_with_the_note(
     world.wait(60).start()
     expired = len(agents) > 1
     assert world.record("a").outcome_unknown is expired, "counted from the first poll"
+
+
+def test_the_notes_of_a_poll_count_from_it_if_the_first_request_is_not_known() -> None:
+    """A record that was stored before first requests were has only the latest one."""
+    job = plan(step("a", agents=("x", "y"), compensation=FENCED)).steps["a"]
+    polled = step_record(polled_since=1, started_at=1 + MINUTE)
+    assert not notes_may_be_gone(job, polled, CALL_NOTES_LAST)
+    assert notes_may_be_gone(job, polled, 1 + CALL_NOTES_LAST)
 
 
 def test_the_undo_of_what_was_done_long_ago_has_its_result() -> None:

@@ -56,6 +56,7 @@ READY = step_record(complete_by=NOW + MINUTE, started_at=NOW - MINUTE)
 WAITS = changed_step(READY, not_before=NOW + MINUTE)
 UNDOES = changed_step(FAILED, process_state=ProcessState.UNDOING, failure_count=0)
 NOT_UNDONE = changed_step(FAILED, process_state=ProcessState.UNDO_ERROR)
+TOO_LATE = changed_step(NOT_UNDONE, error=StepError("KeyExpired", "look there"))
 DONE = changed_step(FAILED, process_state=ProcessState.PROCESSED, result={"by": "hand"}, error=None)
 ARCHIVED = Termination(TaskState.ARCHIVED, "the card", "charge", error=REFUSED)
 CANCELLED = Termination(TaskState.CANCELLED, "by amy", undo=True)
@@ -138,6 +139,7 @@ SHOWN: list[tuple[OperatorEvent, Task, Task]] = [
     (Resolve(ASKED, "charge", did=False), OVER, again(changed_step(CLAIMED, locked_by="a-b.1.9"))),
     (Resolve(ASKED, "charge", did=False, fresh_key=True), OVER, again(UNDO_FIRST)),
     (Resolve(ASKED, "charge", did=True), HALF_UNDONE, OVER_UNDONE),
+    (Resolve(ASKED, "charge", did=True), OVER, having(TOO_LATE, UNDONE)),
     (Extend(ASKED, 60), TASK, replace(TASK, complete_by=TASK.complete_by + MINUTE)),
     (Extend(ASKED, 60, "charge"), having(CLAIMED), having(changed_step(CLAIMED, extra=MINUTE))),
     (
@@ -180,6 +182,7 @@ HIDDEN: list[tuple[OperatorEvent, Task, Task, str]] = [
     (Resubmit(ASKED, again=True), OVER_UNDONE, again(READY), "charge keeps its key"),
     (Resolve(ASKED, "charge", did=True), OVER, OVER, "charge is Error"),
     (Resolve(ASKED, "charge", did=True, result=1), OVER, again(DONE), "has another result"),
+    (Resolve(ASKED, "charge", did=True), OVER, having(NOT_UNDONE, UNDONE), "charge is UndoError"),
     (Resolve(ASKED, "charge", did=False), OVER, OVER, "charge is Error after 3 failures"),
     (Resolve(ASKED, "charge", did=False), having(CLAIMED), having(CLAIMED), "is Processing"),
     (Resolve(ASKED, "charge", did=False, fresh_key=True), OVER, again(READY), "keeps its key"),

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_testing import Capacity, InvariantBroken, World
+from roundsman_testing import Capacity, InvariantBroken, Mishaps, World
 from roundsman_testing.ledger import EffectKey
 from roundsman_testing.world.queues import ORDERS, REQUESTS
 from tests.world.shop import a_step, a_workflow
@@ -57,3 +57,18 @@ def test_a_backup_between_two_messages_of_a_busy_scheduler_is_restored_with_none
     assert world.functions.next_end() is None
     world.run()
     assert world.task(order).state is TaskState.COMPLETED
+
+
+def test_no_other_process_acts_before_all_orders_are_reconciled() -> None:
+    """Also where processes meet: a supervisor would fail what was late for as long as the loss."""
+    world = World(a_workflow(a_step("only")), mishaps=Mishaps(meetings=0.9))
+    world.on("only").hangs(times=5)
+    for _ in range(5):
+        world.submit()
+    world.run(for_=timedelta(seconds=5))
+    backup = world.backup()
+    world.run(for_=timedelta(hours=1))
+    before = str(world.trace)
+    world.restore(backup)
+    assert "meanwhile" in before
+    assert "meanwhile" not in str(world.trace)[len(before) :]
