@@ -25,6 +25,7 @@ from tools.mutants.sending import SENDING
 from tools.mutants.steps import STEPS
 from tools.mutants.stores import STORES
 from tools.mutants.waiting import WAITING
+from tools.mutants.waking import WAKING
 
 MUTANTS: tuple[Mutant, ...] = (
     *MODEL,
@@ -43,6 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *STEPS,
     *BEHIND,
     *ADDED,
+    *WAKING,
     *RAISED,
     *MASKED,
     *WAITING,

@@ -404,6 +404,20 @@ def test_a_lifetime_that_changes_with_a_move_counts_from_the_first_request(
     assert world.record("a").key_until == until
 
 
+def test_a_lifetime_changes_nothing_of_a_step_that_was_not_sent() -> None:
+    world = World(plan(charge(), complete_within=A_DAY)).hold("worker", 600)
+    world.start()
+    hour = charge(key_lifetime=timedelta(hours=1))
+    world.move(plan(hour, complete_within=A_DAY))
+    assert world.record("a").key_until is None
+
+
+def test_a_plan_without_a_step_that_was_sent_is_refused_whatever_its_key() -> None:
+    world = tried_once(charge())
+    with pytest.raises(Refused, match="a was sent"):
+        world.move(plan(step("b"), complete_within=A_DAY, on_failure=Undo()))
+
+
 def test_a_request_of_before_a_move_acts_by_the_plan_that_it_was_sent_under() -> None:
     made = charge(compensation=UNFENCED, key_lifetime=None, complete_within=timedelta(minutes=10))
     world = World(plan(made, complete_within=A_DAY, on_failure=Undo()))
@@ -498,3 +512,25 @@ def test_a_bulk_undo_leaves_out_an_order_whose_undo_would_find_nothing(
     assert isinstance(found, NotFor) is left_out
     if isinstance(found, NotFor):
         assert "the key of a has expired" in found.why
+
+
+def test_what_is_given_back_with_a_proof_and_too_late_begins_a_new_round() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    unread = replace(world.record("a"), uncounted_timeouts=2)
+    world.task = replace(world.task, steps={**world.task.steps, "a": unread})
+    [row] = world.wait(1).gives_back("a", effect=Effect.NONE).history
+    assert (row.kind, row.reason) == (
+        "requeued",
+        "a: nothing has happened under its key, which its service may forget; "
+        "it begins under another key",
+    )
+    record = world.record("a")
+    assert (record.round, record.outcome_unknown, record.uncounted_timeouts) == (2, False, 0)
+
+
+def test_what_is_given_back_without_a_proof_is_parked_however_late() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    world.wait(1).gives_back("a")
+    assert (world.record("a").round, world.record("a").held_since) == (1, world.now)

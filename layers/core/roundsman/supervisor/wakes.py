@@ -149,18 +149,13 @@ class Wakes:
         """Wake as many orders of one target as may go on until shortly after the next visit."""
         now = self._ports.clock()
         if now < wake.next_at:
-            if before != wake:
-                self._ports.wakes.write(ended.target, wake, before=before)
             return
         begin = max(now, wake.sent_to)
         if not wake.round:
             begin = max(begin, wake.seen_at + KNOWN_AFTER)
-        end = max(now, times.next_at) + SENT_AHEAD
-        most = (end - begin) * A_SECOND // SECOND
+        most = (times.next_at + SENT_AHEAD - begin) * A_SECOND // SECOND
         report.going = True
         if most <= 0:
-            if before != wake:
-                self._ports.wakes.write(ended.target, wake, before=before)
             return
         chosen, after = parked.choose(ended.target, wake, held, most)
         moved_on = replace(
@@ -217,12 +212,11 @@ class Wakes:
 
 def _after_round(wake: Wake, now: int) -> Wake:
     """The wake after all that waited was woken once."""
-    nothing = not wake.found and (wake.round > 0 or now >= wake.seen_at + MINUTE)
+    nothing = not wake.found and wake.round > 0
     return replace(
         wake,
         round=wake.round + 1,
         stage=0,
-        since=0,
         found=False,
         next_at=now + (ROUND_EVERY if wake.found else MINUTE),
         done=nothing or wake.round + 1 >= LAST_ROUND,

@@ -16,7 +16,7 @@ from roundsman.model.bulk_run import PlannedOrder, Run, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
-from roundsman.supervisor.wakes import WakePorts
+from roundsman.supervisor.wakes import WakePorts, WakeReport
 from roundsman_testing.faults import (
     Fault,
     Faults,
@@ -123,6 +123,17 @@ def test_a_tick_that_may_not_read_the_holds_makes_its_pass_and_fails(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     messages = [line.get("message") for line in lines]
     assert {"pass done", "orders were not woken now"} <= set(messages)
+
+
+def test_what_a_visit_woke_is_logged_and_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted: list[tuple[str, int]] = []
+    monkeypatch.setattr(supervisor, "count", lambda name, value: counted.append((name, value)))
+    supervisor._report_wakes(WakeReport(woken=[("payment", 7), ("*", 2)], tried=["stock"]))
+    assert counted == [("OrdersWoken", 7), ("OrdersWoken", 2)]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines] == ["woken", "woken", "circuit tried"]
 
 
 def test_a_tick_that_may_not_read_the_list_of_bulk_runs_makes_its_pass_and_fails(

@@ -245,6 +245,7 @@ def _report_bulk(report: "BulkReport") -> None:
 
 def _report_wakes(report: WakeReport) -> None:
     for target, orders in report.woken:
+        count("OrdersWoken", orders)
         logger().info("woken", extra={"target": target, "orders": orders})
     for agent in report.tried:
         logger().info("circuit tried", extra={"agent": agent})
