@@ -13,7 +13,9 @@ from roundsman.engine.agent_holds import (
     MAX_UNCOUNTED_CALLS,
     RECHECK_INTERVAL,
     RESUME_SPREAD,
+    is_to_be_parked_anew,
 )
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import START_WITHIN, ParkedFor, due, parked_for
 from roundsman.model.events import AgentView, HistoryRow, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.instants import DAY, MINUTE, SECOND
@@ -754,3 +756,91 @@ def test_only_a_proof_that_a_perform_had_no_effect_is_taken_of_what_is_given_bac
     world.gives_back("a", called=True, effect=Effect.NONE)
     assert world.state("a") is ProcessState.UNDOING
     assert (world.record("a").effect, world.record("a").outcome_unknown) == (None, False)
+
+
+# --- by whose hold a step is parked, and until when ----------------------------------------------
+
+
+@pytest.mark.parametrize(("early", "every"), [(0, DAY), (1, CHECKED_EVERY)])
+def test_what_is_parked_for_a_day_is_checked_each_day(early: int, every: int) -> None:
+    world = World(plan(step("a")))
+    world.hold("worker", 30).start()
+    world.wait_until(T0 + DAY - early).hold("worker", 30).inspect()
+    assert world.record("a").not_before == world.now + checked_after(every)
+
+
+def test_a_step_of_two_agents_is_checked_at_the_end_of_the_shorter_hold() -> None:
+    world = World(plan(step("a", agents=TWO)), jitter=0.0)
+    world.hold("first", 10 * 3_600).hold("second", 5 * 3_600).start()
+    assert world.record("a").not_before == T0 + 5 * 60 * MINUTE + RECHECK_INTERVAL
+
+
+def test_a_step_is_parked_anew_only_while_every_agent_is_held() -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.hold("first", 600).hold("second", 600).start()
+    wait = world.record("a").situation
+    assert isinstance(wait, Parked)
+
+    def anew(wait: Parked) -> bool:
+        builder = DecisionBuilder(world.task, world.now, world.plan)
+        context = DecisionContext(world.plan, builder, None, world.agents, 0.0)
+        return is_to_be_parked_anew(context, world.plan.steps["a"], wait)
+
+    assert not anew(wait)
+    assert anew(replace(wait, not_before=world.now))
+    world.release("second")
+    assert not anew(replace(wait, not_before=world.now))
+
+
+@pytest.mark.parametrize(
+    ("until", "held_for"), [(T0 - 1, SEVERAL), (T0, SEVERAL), (T0 + 1, EVERY_ORDER)]
+)
+def test_one_hold_on_orders_that_is_in_force_is_what_a_step_waits_for(
+    until: int, held_for: str
+) -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.hold("first", 600).hold("second", 600)
+    view = world.agents["second/normal"]
+    on_orders = replace(view, performs_hold=HoldView(until, "all are held"))
+    world.agents = {**world.agents, "second/normal": on_orders}
+    world.start()
+    assert stored_step(world.record("a")).held_for == held_for
+
+
+def test_what_proves_nothing_happened_goes_to_an_agent_that_was_not_tried_and_takes_work() -> None:
+    world = World(plan(step("a", agents=("first", "second", "third", "fourth"))))
+    world.start()
+    world.hold("second", 600).gives_back("a", effect=Effect.NONE)
+    assert (world.record("a").agent, world.record("a").tried) == ("third", ("first",))
+    world.start()
+    world.gives_back("a", effect=Effect.NONE)
+    assert (world.record("a").agent, world.record("a").tried) == ("fourth", ("first", "third"))
+
+
+@pytest.mark.parametrize("until", [T0 - 1, T0])
+def test_a_hold_that_is_over_does_not_put_off_what_is_given_back(until: int) -> None:
+    world = started(worker=AgentView(agent_hold=HoldView(until, "it was held")))
+    world.gives_back("a", retry_after=90 * SECOND)
+    assert world.record("a").not_before == T0 + 90 * SECOND + HALF_THE_RAMP
+
+
+@pytest.mark.parametrize(
+    ("hold", "asked", "hours"), [(5 * 3_600, SECOND, 5), (60, 5 * 60 * MINUTE, 5)]
+)
+def test_what_is_given_back_waits_for_the_later_of_a_hold_and_what_is_asked(
+    hold: int, asked: int, hours: int
+) -> None:
+    world = World(plan(step("a")), jitter=0.0)
+    world.start()
+    world.hold("worker", hold).gives_back("a", retry_after=asked)
+    assert world.record("a").not_before == T0 + hours * 60 * MINUTE + RECHECK_INTERVAL
+
+
+@pytest.mark.parametrize(("effect", "held_for"), [(Effect.NONE, SEVERAL), (None, "first")])
+def test_what_is_given_back_waits_for_other_agents_only_with_a_proof(
+    effect: Effect | None, held_for: str
+) -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.start()
+    world.hold("first", 600).hold("second", 600).gives_back("a", effect=effect)
+    assert stored_step(world.record("a")).held_for == held_for

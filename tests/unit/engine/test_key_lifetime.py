@@ -8,6 +8,8 @@ import pytest
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.bulk_eligibility import Eligible, NotFor, judged
+from roundsman.engine.compensation import undo_is_in_time
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.bulk_run import PlannedOrder, Run, Terms
@@ -24,6 +26,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import step_record
 
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
 UNFENCED = Compensation(retry=Retry(max_attempts=1))
@@ -404,6 +407,20 @@ def test_a_lifetime_that_changes_with_a_move_counts_from_the_first_request(
     assert world.record("a").key_until == until
 
 
+def test_a_lifetime_changes_nothing_of_a_step_that_was_not_sent() -> None:
+    world = World(plan(charge(), complete_within=A_DAY)).hold("worker", 600)
+    world.start()
+    hour = charge(key_lifetime=timedelta(hours=1))
+    world.move(plan(hour, complete_within=A_DAY))
+    assert world.record("a").key_until is None
+
+
+def test_a_plan_without_a_step_that_was_sent_is_refused_whatever_its_key() -> None:
+    world = tried_once(charge())
+    with pytest.raises(Refused, match="a was sent"):
+        world.move(plan(step("b"), complete_within=A_DAY, on_failure=Undo()))
+
+
 def test_a_request_of_before_a_move_acts_by_the_plan_that_it_was_sent_under() -> None:
     made = charge(compensation=UNFENCED, key_lifetime=None, complete_within=timedelta(minutes=10))
     world = World(plan(made, complete_within=A_DAY, on_failure=Undo()))
@@ -498,3 +515,52 @@ def test_a_bulk_undo_leaves_out_an_order_whose_undo_would_find_nothing(
     assert isinstance(found, NotFor) is left_out
     if isinstance(found, NotFor):
         assert "the key of a has expired" in found.why
+
+
+def test_what_is_given_back_with_a_proof_and_too_late_begins_a_new_round() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    unread = replace(world.record("a"), uncounted_timeouts=2)
+    world.task = replace(world.task, steps={**world.task.steps, "a": unread})
+    [row] = world.wait(1).gives_back("a", effect=Effect.NONE).history
+    assert (row.kind, row.reason) == (
+        "requeued",
+        "a: nothing has happened under its key, which its service may forget; "
+        "it begins under another key",
+    )
+    record = world.record("a")
+    assert (record.round, record.outcome_unknown, record.uncounted_timeouts) == (2, False, 0)
+
+
+def test_what_is_given_back_without_a_proof_is_parked_however_late() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    world.wait(1).gives_back("a")
+    assert (world.record("a").round, world.record("a").held_since) == (1, world.now)
+
+
+@pytest.mark.parametrize(
+    ("made", "acts_until", "last"),
+    [
+        (charge(), None, UNTIL - 30 * SECOND),
+        (charge(), UNTIL, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), T0 + MINUTE, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), UNTIL - 30 * SECOND - SKEW, UNTIL - 30 * SECOND),
+        (charge(compensation=UNFENCED), UNTIL - 30 * SECOND - SKEW + 1, None),
+    ],
+)
+def test_an_undo_that_waits_for_the_last_request_has_to_end_in_time_too(
+    made: Step, acts_until: int | None, last: int | None
+) -> None:
+    world = World(plan(made, complete_within=A_DAY, on_failure=Undo()))
+    sent = step_record(process_state=ProcessState.PENDING, started_at=T0, acts_until=acts_until)
+
+    def in_time(at: int, lag: int = 0) -> bool:
+        builder = DecisionBuilder(replace(world.task, steps={"a": sent}), at, world.plan)
+        context = DecisionContext(world.plan, builder, None, {}, 0.0)
+        return undo_is_in_time(context, world.plan.steps["a"], lag)
+
+    at = UNTIL - 30 * SECOND if last is None else last
+    assert in_time(at) is (last is not None)
+    assert not in_time(at + 1)
+    assert not in_time(at, lag=1)

@@ -472,7 +472,9 @@ def test_an_erased_order_has_no_result_and_no_reason_of_it() -> None:
     world.succeeds("a", LONG)
     world.deliver_owed()
     world.erase()
-    assert world.record("a").left_out == LeftOut("(erased)", 202, None)
+    left_out = world.record("a").left_out
+    assert left_out == LeftOut("(erased)", 202, None)
+    assert left_out.whole is None
 
 
 def test_the_steps_of_a_reply_are_added_though_its_result_is_left_out() -> None:

@@ -15,6 +15,7 @@ from roundsman.engine.masks import (
     needs_order,
     says_something,
     texts_of,
+    texts_of_request,
     without_masked,
 )
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -35,7 +36,16 @@ from roundsman.model.events import (
 )
 from roundsman.model.json import Json
 from roundsman.model.masked_values import EVERYTHING, MASK, MaskedTexts
-from roundsman.model.task import AddedStep, StepError, StepRecord, StepToAdd, Task, UnreadSignal
+from roundsman.model.task import (
+    AddedStep,
+    LeftOut,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    UnreadSignal,
+)
+from tests.support.agent_samples import request
 
 AT = 1_800_000_000_000
 
@@ -49,13 +59,14 @@ QUOTE = Step(name="quote", agent="bank", complete_within=timedelta(seconds=30), 
 PAY = Step(name="pay", agent="bank", complete_within=timedelta(seconds=30), after=(QUOTE,))
 CODE = Signal("code", name="wait", within=timedelta(hours=1), result_masked=True)
 LEG = Step(name="leg", agent="bank", complete_within=timedelta(seconds=30), input=Leg)
+NOTE = Step(name="note", agent="bank", complete_within=timedelta(seconds=30))
 PLAN = plan_of(
     Workflow(
         name="claims",
         steps=(QUOTE, PAY, CODE),
         complete_within=timedelta(days=1),
         masked=("iban",),
-        may_add=(LEG,),
+        may_add=(LEG, NOTE),
     )
 )
 OPEN = plan_of(Workflow(name="open", steps=(replace(PAY, after=()),), complete_within=timedelta(1)))
@@ -131,6 +142,40 @@ def test_the_masked_input_of_an_added_step_counts_in_texts_about_it() -> None:
     assert needed_step_inputs(PLAN, WITH_LEG, replied("pay")) == ()
     assert needed_step_inputs(PLAN, WITH_LEG, Cancel(ASKED)) == ()
     assert needed_step_inputs(PLAN, WITH_LEG, Extend(ASKED, 1)) == ()
+    assert needed_step_inputs(OPEN, WITH_LEG, replied("leg[a]")) == ()
+    noted = replace(TASK, added={"note[a]": AddedStep("pay")})
+    assert needed_step_inputs(PLAN, noted, replied("note[a]")) == ()
+    assert values(step_inputs={"gone[a]": {"passport": "P-3"}}) == [("iban", "DE02-1111")]
+
+
+def test_a_result_that_was_left_out_of_the_record_counts_and_one_of_no_step_does_not() -> None:
+    steps = {
+        "quote": StepRecord(left_out=LeftOut("long", whole=["Q-9"])),
+        "gone": StepRecord(result="x"),
+    }
+    assert values(replace(TASK, steps=steps)) == [
+        ("iban", "DE02-1111"),
+        ("the result of quote", "Q-9"),
+    ]
+
+
+def test_what_finds_values_knows_those_of_the_event_and_of_inputs_of_steps() -> None:
+    given: dict[str, Json] = {"leg[a]": {"passport": "P-222222"}}
+    found = texts_of(PLAN, WITH_LEG, ORDER, event=Signalled(ASKED, "code", "C-333333"))
+    assert found.text("C-333333 P-222222") == f"{MASK} P-222222"
+    found = texts_of(PLAN, WITH_LEG, ORDER, step_inputs=given)
+    assert found.text("C-333333 P-222222") == f"C-333333 {MASK}"
+
+
+def test_what_finds_the_values_of_a_request_knows_its_input_results_and_step_input() -> None:
+    asked = request(
+        input={"iban": "I-111111"},
+        results={"quote": "Q-222222"},
+        step_input={"pin": "S-333333"},
+        masked=("input.iban", "results.quote", "stepInput.pin"),
+    )
+    found = texts_of_request(asked)
+    assert found.text("I-111111 Q-222222 S-333333 other") == f"{MASK} {MASK} {MASK} other"
 
 
 def test_without_the_order_nothing_is_known_and_every_text_is_masked() -> None:
@@ -182,6 +227,8 @@ def test_the_texts_of_an_event_are_masked_and_nothing_else_is() -> None:
     assert without_masked(Start(CLAIMANT), texts) == Start(CLAIMANT)
     assert without_masked(Inspect(), EVERYTHING) == Inspect()
     assert without_masked(event, MaskedTexts()) is event
+    added = replace(event, error=None)
+    assert without_masked(added, texts) == replace(found, error=None)
 
 
 def test_a_long_text_is_cut_after_it_is_masked() -> None:
@@ -196,4 +243,5 @@ def test_a_request_names_what_is_masked_in_it() -> None:
     assert masked_in_request(PLAN, "pay", ["quote"]) == ("input.iban", "results.quote")
     assert masked_in_request(PLAN, "quote", ["pay"]) == ("input.iban",)
     assert masked_in_request(PLAN, "leg[a]", ()) == ("input.iban", "stepInput.passport")
+    assert masked_in_request(PLAN, "gone", ["gone"]) == ("input.iban",)
     assert masked_in_request(OPEN, "pay", ["quote"]) == ()

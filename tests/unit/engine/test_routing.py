@@ -13,7 +13,14 @@ from roundsman.model.events import AgentView, HoldView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.situations import SEVERAL
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import CALL_NOTES_LAST, AfterUndo, Effect, StepError, idempotency_key
+from roundsman.model.task import (
+    CALL_NOTES_LAST,
+    AfterUndo,
+    Effect,
+    StepError,
+    StepRecord,
+    idempotency_key,
+)
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.steps import step_record, stored_step
@@ -624,3 +631,31 @@ def test_only_the_agent_of_the_request_is_to_blame_for_a_backlog() -> None:
     world.start()
     world.overdue("a")
     assert world.record("a").failure_count == 0
+
+
+@pytest.mark.parametrize(
+    ("agents", "changes", "since"),
+    [
+        (TWO, {}, T0),
+        (TWO, {"key_since": T0 - 5}, T0 - 5),
+        (TWO, {"polled_since": T0 - 7}, T0 - 7),
+        (TWO, {"polled_since": T0 + 7}, T0),
+        (TWO, {"effect": Effect.NONE}, None),
+        (("only",), {}, None),
+    ],
+)
+def test_notes_of_calls_may_be_gone_so_long_after_the_first_one(
+    agents: tuple[str, ...], changes: dict[str, object], since: int | None
+) -> None:
+    made = plan(step("a", agents=agents)).steps["a"]
+    record = step_record(process_state=ProcessState.PROCESSING, started_at=T0, **changes)
+    gone_at = (T0 if since is None else since) + CALL_NOTES_LAST
+    assert notes_may_be_gone(made, record, gone_at) is (since is not None)
+    assert not notes_may_be_gone(made, record, gone_at - 1)
+
+
+def test_what_was_never_sent_or_is_undone_has_no_notes_to_lose() -> None:
+    made = plan(step("a", agents=TWO)).steps["a"]
+    undone = step_record(process_state=ProcessState.UNDOING, started_at=T0, key_since=T0)
+    for record in (StepRecord(), undone):
+        assert not notes_may_be_gone(made, record, T0 + CALL_NOTES_LAST)

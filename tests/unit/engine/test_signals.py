@@ -283,6 +283,22 @@ def test_a_step_that_waits_in_vain_names_the_last_signal_that_was_refused() -> N
     assert world.record("paid").error == StepError("NoSignal", said)
 
 
+def test_a_refused_signal_that_a_step_may_still_be_added_for_is_not_named_by_another() -> None:
+    world = waiting(may_add=(Signal("more", within=timedelta(days=1)),))
+    assert not refused(world, "more", "too long")
+    assert refused(world, "unknown", "nobody waits for it")
+
+
+def test_only_a_refused_signal_is_named_when_none_has_come() -> None:
+    world = waiting()
+    other = replace(world.record("paid"), error=StepError("Down", "answered 503"))
+    world.task = replace(world.task, steps={**world.task.steps, "paid": other})
+    world.wait(3 * A_DAY).inspect()
+    assert world.record("paid").error == StepError(
+        "NoSignal", "no signal paid has come within 72 h"
+    )
+
+
 def test_the_change_that_names_a_refused_signal_gives_the_time_of_a_parked_step_back() -> None:
     world = story(first, paid, step("b", first, agent="other"))
     world.hold("other", A_DAY)

@@ -225,6 +225,13 @@ def test_without_its_plan_only_the_end_of_a_task_makes_its_signals_unreadable() 
     assert unreadable(None, record_of, signals, TaskState.CANCELLED) == [KEPT]
 
 
+def test_as_many_signals_of_a_name_as_steps_are_left_can_be_read_the_oldest_first() -> None:
+    world = story(first, paid, replace(paid, name="second"))
+    kept = [UnreadSignal(f"{name}-{n}", name, T0, None) for n in range(4) for name in ("paid", "x")]
+    found = unreadable(world.plan, world.record, kept, TaskState.PENDING)
+    assert [one.id for one in found] == ["x-0", "x-1", "paid-2", "x-2", "paid-3", "x-3"]
+
+
 def lost(world: World, decision: Decision) -> list[str]:
     before, _, _ = world.decisions[-1]
     return [one.id for one in lost_by(before, decision.task)]

@@ -32,7 +32,7 @@ from roundsman.model.scheduler_queues import (
     QueueView,
     SchedulerQueues,
 )
-from roundsman.model.situations import AtAgent
+from roundsman.model.situations import AtAgent, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from tests.support.machine_world import T0, WorkflowOptions, World, plan, step
@@ -669,3 +669,17 @@ def test_a_late_undo_gives_a_task_no_time() -> None:
 def test_an_attempt_that_shows_progress_is_not_late_any_more() -> None:
     attempt = AtAgent(lock="lock", until=END, late_since=T0, read_past_at=T0 + 1)
     assert in_time(attempt) == AtAgent(lock="lock", until=END)
+
+
+@pytest.mark.parametrize(("late", "starts"), [(-1, False), (0, True)])
+def test_a_parked_step_is_late_only_after_its_own_check(late: int, starts: bool) -> None:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
+    world.hold("worker", 3_600).start()
+    at = world.record("a").not_before
+    assert at is not None
+    assert world.record("a").claim_by is not None
+    parked = world.record("a").situation
+    assert isinstance(parked, Parked)
+    early = replace(world.record("a"), situation=replace(parked, claim_by=T0))
+    task = replace(world.task, steps={"a": early})
+    assert starts_late(task, at + late) is starts

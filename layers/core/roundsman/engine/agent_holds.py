@@ -86,8 +86,8 @@ def _next_check(context: DecisionContext, step: StepPlan, until: int) -> int:
     not checked before its end, but each day.
     """
     since = context.decision.step(step.name).held_since
-    age = 0 if since is None else context.now - since
-    regular = CHECKED_EVERY if age < DAY else DAY
+    is_long = since is not None and context.now - since >= DAY
+    regular = DAY if is_long else CHECKED_EVERY
     after = max(regular, min(until + RECHECK_INTERVAL - context.now, DAY))
     return context.now + after + int(context.jitter * after / CHECK_SPREAD)
 

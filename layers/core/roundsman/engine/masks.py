@@ -8,7 +8,6 @@ with what its request has; here is masked what the agent could not know.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import cast
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import (
@@ -57,8 +56,11 @@ def needed_step_inputs(plan: Plan, task: Task, event: Event) -> tuple[str, ...]:
     It is the step that the event is about. The inputs of all would be too much to read.
     """
     step = event.step if isinstance(event, Replied | Resolve | Extend) else None
-    kind = plan.defined(step) if step is not None and step in task.added else None
-    return (step,) if step is not None and kind is not None and kind.input_masked else ()
+    if step is not None and step in task.added:
+        kind = plan.defined(step)
+        if kind is not None and kind.input_masked:
+            return (step,)
+    return ()
 
 
 def texts_of(
@@ -75,8 +77,6 @@ def texts_of(
     masks fields of it: without it, every text is masked. `step_inputs` are inputs with which steps
     were added.
     """
-    if not plan.masks:
-        return MaskedTexts()
     named = named_values(plan, task, content, event=event, step_inputs=step_inputs)
     return EVERYTHING if named is None else MaskedTexts.of(value for _, value in named)
 
@@ -93,7 +93,7 @@ def named_values(
 
     None if they are not known.
     """
-    found = list[tuple[str, Json]]()
+    found: list[tuple[str, Json]] = []
     paths = MaskedPaths.of(plan.masked)
     if needs_order(plan, task):
         inputs = _inputs(task, content)
@@ -109,8 +109,7 @@ def named_values(
         found += _of_signal(plan, signal.name, signal.data)
     for name, value in (step_inputs or {}).items():
         found += _of_step_input(plan, name, value)
-    if event is not None:
-        found += _of_event(plan, paths, event)
+    found += _of_event(plan, paths, event)
     return found
 
 
@@ -129,7 +128,7 @@ def without_masked(event: Event, texts: MaskedTexts) -> Event:
     if isinstance(event, Start | Inspect):
         return event
     reason = texts.text(event.asked.reason, LONGEST_REASON)
-    return cast("Event", replace(event, asked=replace(event.asked, reason=reason)))
+    return replace(event, asked=replace(event.asked, reason=reason))
 
 
 def masked_then(then: Iterable[StepToAdd], texts: MaskedTexts) -> tuple[StepToAdd, ...]:
@@ -156,8 +155,6 @@ def masked_in_request(plan: Plan, step: str, results: Iterable[str]) -> tuple[st
 
     `results` are the names of the steps whose results it has.
     """
-    if not plan.masks:
-        return ()
     kind = plan.defined(step)
     known = (name for name in results if (one := plan.defined(name)) and one.result_masked)
     return (
@@ -204,7 +201,7 @@ def _of_step_input(plan: Plan, name: str, value: Json) -> Iterator[tuple[str, Js
             yield f"{path} of {name}", inner
 
 
-def _of_event(plan: Plan, paths: MaskedPaths, event: Event) -> Iterator[tuple[str, Json]]:
+def _of_event(plan: Plan, paths: MaskedPaths, event: Event | None) -> Iterator[tuple[str, Json]]:
     """Yield the masked values that come with the event itself."""
     match event:
         case Replied():

@@ -214,7 +214,7 @@ class _PlanChange:
                 decision.change(name, acts_until=decision.acts_until(name))
         for name, record in decision.steps.items():
             if record.key_until is not None:
-                decision.change(name, key_until=self._key_until(name, record))
+                decision.change(name, key_until=self._key_until(name, record.key_until))
         task, old, new = decision.task, self.old, self.new
         # An order keeps a priority of its own. Requests under way are in the queues of the task's.
         under_way = any(record.under_way for record in decision.steps.values())
@@ -230,17 +230,14 @@ class _PlanChange:
             priority=task.priority if keeps_priority else new.priority,
         )
 
-    def _key_until(self, name: str, record: StepRecord) -> int | None:
+    def _key_until(self, name: str, until: int) -> int | None:
         """Until when the service remembers the step's key by the new plan (epoch ms).
 
-        It still counts from the first request under the key. None if it is to be computed.
+        By the old plan, it is until `until`. It still counts from the first request under the key.
+        None if it is to be computed.
         """
-        old, new = self.old.defined(name), self.new.defined(name)
-        before = None if old is None else old.key_lifetime
-        after = None if new is None else new.key_lifetime
-        if before is None or after is None or record.key_until is None:
-            return None
-        return record.key_until - before + after
+        before, after = _key_lifetime(self.old, name), _key_lifetime(self.new, name)
+        return None if before is None or after is None else until - before + after
 
     def _reset(self, name: str, records: dict[str, StepRecord]) -> None:
         """Remove what the new plan does not have, and begin a step anew that it has otherwise."""
@@ -341,3 +338,8 @@ def _too_many_steps(context: DecisionContext) -> list[str]:
     if removed > MOST_USED_ROUNDS:
         return [f"{removed} steps would have been removed from it, but {MOST_USED_ROUNDS} fit"]
     return []
+
+
+def _key_lifetime(plan: Plan, name: str) -> int | None:
+    step = plan.defined(name)
+    return None if step is None else step.key_lifetime
