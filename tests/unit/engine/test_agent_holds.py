@@ -109,12 +109,6 @@ def test_a_hold_with_a_known_end_is_not_checked_before_it_but_each_day() -> None
     assert world.record("a").not_before == T0 + DAY
 
 
-def test_a_step_of_two_agents_checks_the_hold_that_ends_first() -> None:
-    world = World(plan(step("a", agents=("worker", "other"))), jitter=0.0)
-    world.hold("worker", 5 * 3_600).hold("other", 3 * 3_600).start()
-    assert world.record("a").not_before == T0 + 180 * MINUTE + RECHECK_INTERVAL
-
-
 def test_a_parked_step_that_another_hold_keeps_now_waits_for_that_one() -> None:
     world = World(plan(step("a")))
     world.hold("worker", 600).start()
