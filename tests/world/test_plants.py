@@ -21,7 +21,7 @@ SHOWN_BY = {
     "resolve changes nothing": 5,
     "a bulk run sends at the fastest rate": 5,
     "failures stop no bulk run": 45,
-    "a paused bulk run goes on": 18,
+    "a paused bulk run goes on": 25,
     "a bulk run passes over an order": 5,
     "a bulk run takes an order twice": 9,
     "a bulk run finishes early": 9,
