@@ -91,6 +91,7 @@ def test_a_task_is_due_by_the_earliest_of_its_steps(
 def test_a_step_that_is_over_is_never_due(state: ProcessState) -> None:
     over = changed_step(processing(T0 + 1), process_state=state)
     assert due(task(a=over), T0) == T0 + HOUR
+    assert due(replace(task(a=over), complete_by=T0 + 2 * DAY), T0) == T0 + 2 * DAY
 
 
 def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
@@ -284,6 +285,7 @@ def parked(operation: Operation = PERFORM) -> StepRecord:
 def test_a_task_that_is_ending_waits_only_for_agents_of_its_undos() -> None:
     performs, undoes = task(a=parked()), task(a=parked(UNDO))
     assert parked_for(performs) == ParkedFor("worker", T0)
+    assert parked_for(task(a=waiting(None, T0 + 80))) is None
     assert parked_for(replace(performs, ending=ENDING)) is None
     assert parked_for(replace(undoes, ending=ENDING)) == ParkedFor("worker", T0)
 
