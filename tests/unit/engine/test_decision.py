@@ -7,6 +7,7 @@ import pytest
 from roundsman.definition.workflow import Retry, Undo
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.due import START_WITHIN
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
@@ -433,3 +434,26 @@ def test_an_end_is_owed_as_a_status_and_an_alert() -> None:
         ("alert", "task_archived"),
         ("status", "failed"),
     ]
+
+
+def ended_with_an_order_that_expires() -> World:
+    """A task whose step has a compensation was cancelled before anything of it happened."""
+    world = World(plan(step("a", compensation=FENCED)), ProcessingOptions())
+    world.cancel()
+    assert world.task_state() is TaskState.CANCELLED
+    assert world.task.expires_at == T0 + world.task.retain_for
+    world.task = replace(world.task, order_expires=True)
+    return world
+
+
+def test_the_order_of_a_task_that_ends_in_another_way_at_once_gets_another_expiry() -> None:
+    world = ended_with_an_order_that_expires()
+    task = world.wait(10).ask_undo().task
+    assert (task.state, task.order_expires) == (TaskState.UNDONE, False)
+    assert task.expires_at == T0 + 10 * SECOND + task.retain_for
+
+
+def test_the_order_of_a_task_that_begins_again_has_an_expiry_that_the_store_removes() -> None:
+    world = ended_with_an_order_that_expires()
+    task = world.wait(10).resubmit(again=True).task
+    assert (task.state, task.expires_at, task.order_expires) == (TaskState.PENDING, None, True)
