@@ -77,7 +77,7 @@ def test_a_failure_that_may_be_tried_at_once_counts_though_its_step_is_parked() 
 
 
 @pytest.mark.parametrize("hours", [1, 30, 240], ids=["an hour", "a day", "ten days"])
-def test_an_open_circuit_is_checked_each_one_to_two_hours_and_after_a_day_each_day(
+def test_an_open_circuit_is_checked_every_hour_or_two_and_later_each_day(
     hours: int,
 ) -> None:
     world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
