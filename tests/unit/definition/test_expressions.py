@@ -131,6 +131,14 @@ def test_an_expression_that_fails_on_an_order_says_so_without_the_orders_content
         ("input.lines | length(@)", {("input", "lines")}),
         ("input.lines[?@.qty > input.least]", {("input", "lines")}),
         ("{a: @.results.a, b: input}", {("results", "a"), ("input",)}),
+        ("results.a[0].sku", {("results", "a")}),
+        ("results.a.lines[].sku", {("results", "a", "lines")}),
+        ("results.a.lines[?qty > `1`].sku", {("results", "a", "lines")}),
+        ("results.a[*].sku.*", {("results", "a")}),
+        ("results.a.*.sku", {("results", "a")}),
+        ("results.*.sku", {("results",)}),
+        ("results.[a, b]", {("results",)}),
+        ("results[0]", {("results",)}),
     ],
 )
 def test_the_paths_that_an_expression_reads(expression: str, paths: set[tuple[str, ...]]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, reduce
-from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jmespath
@@ -435,13 +434,30 @@ def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """The field names at the beginning of `input.customer.name`; empty if it begins otherwise."""
-    parts = _children(node) if node.get("type") == "subexpression" else [node]
-    found = [part for part in parts if isinstance(part, Mapping)]
-    below = dropwhile(lambda part: part.get("type") in WHOLE_DATA, found)  # `@.input`
-    return tuple(
-        str(part["value"]) for part in takewhile(lambda part: part.get("type") == "field", below)
-    )
+    """The field names at the beginning of `input.lines[0].sku`; empty if it begins otherwise.
+
+    These are `input` and `lines`: what is read within a list is not found.
+    """
+    return tuple(_leading(node)[0])
+
+
+def _leading(node: Node) -> tuple[list[str], bool]:
+    """The field names at the beginning of a node, and whether the node is nothing but these."""
+    kind = node.get("type")
+    if kind == "field":
+        return [str(node["value"])], True
+    if kind in WHOLE_DATA:  # `@.input`
+        return [], True
+    children = [child for child in _children(node) if isinstance(child, Mapping)]
+    if kind != "subexpression":
+        return (_leading(children[0])[0] if kind in OF_A_PART else []), False
+    found = list[str]()
+    for child in children:
+        names, alone = _leading(child)
+        found += names
+        if not alone:
+            return found, False
+    return found, True
 
 
 def _misuses(node: Node) -> Iterator[str]:

@@ -7,9 +7,9 @@ on all, is the same for a step as a hold on each of its agents, except that the 
 of it: what was sent is done, and undos go on unless the hold says otherwise.
 
 In all cases the step is parked: it waits without a lock. The end of the hold wakes it
-(`roundsman.supervisor.wakes`). In case that is lost, it checks the hold itself, after an hour and
-later each day (`_next_check`). No attempt is counted, and the task's complete-by moves by the time
-in which any of its steps was parked.
+(`roundsman.supervisor.wakes`). In case that is lost, it checks the hold itself, after one to two
+hours and later each day (`_next_check`). No attempt is counted, and the task's complete-by moves by
+the time in which any of its steps was parked.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,11 @@ without RESUME_SPREAD. Nobody would wake it."""
 
 CHECKED_EVERY = 60 * MINUTE
 """The time in ms between two checks of a known hold by a step that has been parked for less than a
-day; later a day."""
+day, without CHECK_SPREAD; later a day."""
 
-CHECK_SPREAD = 10
-"""A check comes later by up to this part of the time until then, so that not all come at once."""
+CHECK_SPREAD = 60 * MINUTE
+"""The period in ms over which checks are spread. Of 100,000 orders that were parked together, or
+wait for a hold that has ended, 28 a second check it."""
 
 RESUME_SPREAD = 10 * SECOND
 """The period in ms over which parked steps resume, so that they do not all resume at once."""
@@ -89,7 +90,7 @@ def _next_check(context: DecisionContext, step: StepPlan, until: int) -> int:
     is_long = since is not None and context.now - since >= DAY
     regular = DAY if is_long else CHECKED_EVERY
     after = max(regular, min(until + RECHECK_INTERVAL - context.now, DAY))
-    return context.now + after + int(context.jitter * after / CHECK_SPREAD)
+    return context.now + after + int(context.jitter * CHECK_SPREAD)
 
 
 def _held_for(context: DecisionContext, step: StepPlan, agents: Sequence[str]) -> str:
