@@ -34,6 +34,9 @@ class Application:
     project; empty if the code was not read."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """The requirements.txt of each folder of functions that has one, by the folder's path."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """The text of each event file that must be an order of a workflow, by its path in the project;
+    empty if it was not read."""
     names_by_key: Mapping[str, str] = field(default_factory=dict)
     """The name of the workflow of each key of WORKFLOWS; empty if the code was not read."""
 
