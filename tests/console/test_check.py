@@ -325,3 +325,27 @@ def test_a_function_that_is_called_and_is_not_there_is_found(
     assert re.search(r"functions/agents/payment/app.py:\d+: there is no RemoteService; def", output)
     assert re.search(r"layers/workflows/workflows/shop.py:\d+: there is no add; define", output)
     assert "3 problems." in output
+
+
+@pytest.mark.parametrize(
+    ("value", "objection"),
+    [
+        (
+            "PythonRuntime: python3.9",
+            "PythonRuntime is 'python3.9': it must be one of python3.11, ",
+        ),
+        ("SnapStart: yes please", "SnapStart is 'yes please': it must be one of "),
+        ("ServiceUrl: ftp://stock", "ServiceUrl is 'ftp://stock': it must match "),
+    ],
+)
+def test_a_value_that_a_blocks_stack_does_not_take_is_named(
+    shop: Path, check: Callable[[], tuple[int, str]], value: str, objection: str
+) -> None:
+    template = shop / "template.yaml"
+    before, agent, after = template.read_text().partition("Agent: stock\n")
+    indent = " " * (len(before) - len(before.rstrip(" ")))
+    rest = re.sub(rf" *{value.partition(':')[0]}: .*\n", "", after, count=1)
+    template.write_text(f"{before}{agent}{indent}{value}\n{rest}")
+    code, output = check()
+    assert code == 1
+    assert f"Stock: {objection}" in output

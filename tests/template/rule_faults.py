@@ -297,6 +297,12 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
             "functions/agents/warehouse/requirements.txt must name pydantic, which the workflows",
         ),
     ),
+    blocks.values: (
+        (
+            lambda application: replace(application, objections=("Billing: Name is 'x': it must",)),
+            "Billing: Name is 'x': it must",
+        ),
+    ),
     events.events: (
         (with_event("{"), "events/smoke/present.json would be rejected: not JSON"),
         (
