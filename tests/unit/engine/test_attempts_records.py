@@ -14,7 +14,7 @@ from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY
-from roundsman.model.scheduler_queues import HIDDEN_FOR
+from roundsman.model.scheduler_queues import HIDDEN_FOR, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
@@ -340,6 +340,27 @@ def test_a_ready_step_that_nobody_has_started_is_watched_from_now_on() -> None:
     decision = world.wait_until(first).inspect()
     assert "a: was not started in time; started again" in decision.reason
     assert stored_step(world.record("a")).complete_by == world.now + START_WITHIN
+
+
+def test_a_start_that_waits_in_its_queue_is_not_sent_a_second_time() -> None:
+    world = started()
+    world.overdue("a")
+    world.queues = SchedulerQueues(commands_wait=True)
+    decision = world.wait_until(stored_step(world.record("a")).complete_by).inspect()
+    assert "a: was not started in time" in decision.reason
+    assert "started again" not in decision.reason
+
+
+@pytest.mark.parametrize(("wait", "due"), [(10, False), (60, True)])
+def test_a_retry_is_due_when_its_time_has_come_though_its_agent_is_held(
+    wait: int, *, due: bool
+) -> None:
+    world = started()
+    world.fails("a", retry_after=60 * SECOND)
+    decision = world.hold("worker", 600).wait(wait).inspect()
+    assert ("a: its next attempt is due" in decision.reason) is due
+    assert (world.record("a").not_before is None) is due
+    assert world.record("a").held_since is None, "only a claim parks it"
 
 
 def undo_of_a_step_with_heartbeats() -> World:

@@ -7,10 +7,11 @@ import pytest
 from roundsman.definition.workflow import Retry, Undo
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.due import START_WITHIN
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
-from roundsman.model.events import InspectAt
+from roundsman.model.events import CommandSource, InspectAt, Signalled
 from roundsman.model.instants import LONG_OVER, SECOND, SKEW
 from roundsman.model.situations import (
     AtAgent,
@@ -25,7 +26,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.states import SituationName as S
-from roundsman.model.task import Effect, StepError, StepRecord, Termination
+from roundsman.model.task import Effect, LeftOut, StepError, StepRecord, Termination
 from tests.support.coping_stories import FENCED, SLOW, routed
 from tests.support.fan_out_stories import FENCED as FENCED_ITEM
 from tests.support.fan_out_stories import one_is_left_out, picking
@@ -170,6 +171,30 @@ def test_a_step_whose_callback_has_come_ends_with_its_request(
     assert isinstance(waiting.situation, AwaitsCallback)
     decision.stop_waiting("a", waiting.situation)
     assert decision.step("a") == changed_step(waiting, waiting=False, complete_by=until)
+
+
+@pytest.mark.parametrize(("key_since", "since"), [(None, T0), (T0 + SECOND, T0 + SECOND)])
+def test_the_key_of_a_step_that_may_have_been_performed_is_as_old_as_its_first_request(
+    key_since: int | None, since: int
+) -> None:
+    decision = builder(a=step_record(started_at=T0, key_since=key_since), b=StepRecord())
+    for name in ("a", "b"):
+        decision.mark_possibly_performed(name, NOW, claimed=True)
+    assert (decision.step("a").started_at, decision.step("a").key_since) == (T0, since)
+    assert (decision.step("b").started_at, decision.step("b").key_since) == (NOW, NOW)
+
+
+def test_under_a_new_key_no_result_of_the_step_is_left_out() -> None:
+    decision = builder(a=step_record(started_at=T0, left_out=LeftOut("too large", 9)))
+    decision.new_round("a")
+    assert (decision.step("a").round, decision.step("a").left_out) == (2, None)
+
+
+def test_a_signal_that_has_left_its_task_unread_came_before() -> None:
+    decision = builder(a=StepRecord())
+    decision.task = replace(decision.task, signals_left=("s-1",))
+    came = [Signalled(CommandSource(one, "application"), "paid") for one in ("s-1", "s-2")]
+    assert [decision.done_before(one) for one in came] == [True, False]
 
 
 # --- a failure for good ---------------------------------------------------------------------------
@@ -409,3 +434,26 @@ def test_an_end_is_owed_as_a_status_and_an_alert() -> None:
         ("alert", "task_archived"),
         ("status", "failed"),
     ]
+
+
+def ended_with_an_order_that_expires() -> World:
+    """A task whose step has a compensation was cancelled before anything of it happened."""
+    world = World(plan(step("a", compensation=FENCED)), ProcessingOptions())
+    world.cancel()
+    assert world.task_state() is TaskState.CANCELLED
+    assert world.task.expires_at == T0 + world.task.retain_for
+    world.task = replace(world.task, order_expires=True)
+    return world
+
+
+def test_the_order_of_a_task_that_ends_in_another_way_at_once_gets_another_expiry() -> None:
+    world = ended_with_an_order_that_expires()
+    task = world.wait(10).ask_undo().task
+    assert (task.state, task.order_expires) == (TaskState.UNDONE, False)
+    assert task.expires_at == T0 + 10 * SECOND + task.retain_for
+
+
+def test_the_order_of_a_task_that_begins_again_has_an_expiry_that_the_store_removes() -> None:
+    world = ended_with_an_order_that_expires()
+    task = world.wait(10).resubmit(again=True).task
+    assert (task.state, task.expires_at, task.order_expires) == (TaskState.PENDING, None, True)

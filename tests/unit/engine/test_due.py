@@ -8,10 +8,12 @@ import pytest
 from roundsman.engine.due import (
     START_WITHIN,
     Lane,
+    ParkedFor,
     due,
     is_closed,
     lane_key,
     order_expiry,
+    parked_for,
     removed_at_once,
     shard_of,
     with_due_entry,
@@ -19,8 +21,10 @@ from roundsman.engine.due import (
     without_owed,
 )
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.instants import DAY
+from roundsman.model.situations import Asleep, End, Ended, Parked
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepRecord, Task, Termination
+from roundsman.model.task import PERFORM, UNDO, Operation, Owed, StepRecord, Task, Termination
 from tests.support.machine_world import T0, plan, step
 from tests.support.steps import changed_step, step_record
 
@@ -87,6 +91,7 @@ def test_a_task_is_due_by_the_earliest_of_its_steps(
 def test_a_step_that_is_over_is_never_due(state: ProcessState) -> None:
     over = changed_step(processing(T0 + 1), process_state=state)
     assert due(task(a=over), T0) == T0 + HOUR
+    assert due(replace(task(a=over), complete_by=T0 + 2 * DAY), T0) == T0 + 2 * DAY
 
 
 def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
@@ -269,3 +274,36 @@ def test_what_is_over_has_an_order_with_an_expiry_once_orders_are_not_kept_for_e
 ) -> None:
     found = replace(over(0), order_expires=before)
     assert with_order_expiry(found, retention) == replace(found, order_expires=after)
+
+
+def parked(operation: Operation = PERFORM) -> StepRecord:
+    """A step that is parked for the agent `worker` since T0."""
+    waits = Parked(not_before=T0 + 50, claim_by=T0 + 80, since=T0, held_for="worker")
+    return StepRecord(situation=waits, operation=operation)
+
+
+def test_a_task_that_is_ending_waits_only_for_agents_of_its_undos() -> None:
+    performs, undoes = task(a=parked()), task(a=parked(UNDO))
+    assert parked_for(performs) == ParkedFor("worker", T0)
+    assert parked_for(task(a=waiting(None, T0 + 80))) is None
+    assert parked_for(replace(performs, ending=ENDING)) is None
+    assert parked_for(replace(undoes, ending=ENDING)) == ParkedFor("worker", T0)
+
+
+def test_a_task_that_has_ended_waits_for_nothing() -> None:
+    undoes = task(a=parked(UNDO))
+    assert parked_for(replace(undoes, ending=ENDING, state=TaskState.ARCHIVED)) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "due_at"),
+    [
+        (StepRecord(situation=Asleep(until=T0 + 50, since=T0)), T0 + 50),
+        (StepRecord(situation=Ended(how=End.AWAITS_RESULT), finished_at=T0), T0 + DAY),
+    ],
+)
+def test_what_no_agent_does_is_due_unless_its_task_is_ending(
+    record: StepRecord, due_at: int
+) -> None:
+    assert due(task(a=record), T0) == due_at
+    assert due(replace(task(a=record), ending=ENDING), T0) == T0 + START_WITHIN

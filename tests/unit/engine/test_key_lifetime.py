@@ -195,6 +195,7 @@ def test_a_job_is_polled_for_no_longer_than_the_key_lasts() -> None:
     world = World(plan(charge(), complete_within=A_DAY))
     world.start()
     world.is_not_done("a", again_in=60, within=20 * 3_600)
+    assert world.record("a").not_before == T0 + MINUTE
     with pytest.raises(Refused, match="may forget its key"):
         world.extend(60, "a")
 

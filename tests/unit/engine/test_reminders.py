@@ -284,6 +284,13 @@ def test_a_long_hold_is_looked_at_as_often_as_is_reminded() -> None:
     assert requests_in(world.start()) == ["a"]
 
 
+@pytest.mark.parametrize(("every", "after"), [(60, 300), (300, 300), (600, 600), (9_000, 3_600)])
+def test_a_long_hold_is_looked_at_each_five_minutes_to_each_hour(every: int, after: int) -> None:
+    world = waiting(within=86_400, every=every, jitter=0).wait(every).hold("worker", 80_000)
+    world.start()
+    assert world.record("a").remind_at == world.now + after * SECOND
+
+
 def test_a_hold_that_ends_now_puts_nothing_off() -> None:
     world = waiting().hold("worker", 600).wait(600)
     assert requests_in(world.start()) == ["a"]
