@@ -1,4 +1,4 @@
-"""What a claim asks of the step's key, and what it stores of it."""
+"""What a claim asks of the step's key, and what it and an undo store of it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,6 +9,7 @@ from roundsman.definition.workflow import Archive, Retry, Undo, Wait
 from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.model.events import AgentView, Outcome
 from roundsman.model.instants import MINUTE, SECOND, second
+from roundsman.model.situations import Ready
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CALL_NOTES_LAST, Effect, StepError
 from tests.support.coping_stories import TWO
@@ -17,6 +18,8 @@ from tests.unit.engine.test_key_lifetime import (
     A_DAY,
     FENCED,
     LAST_TRY,
+    TWO_HOURS,
+    UNFENCED,
     UNTIL,
     charge,
     tried_once,
@@ -208,6 +211,68 @@ def test_a_step_that_cannot_be_undone_is_not_too_late_for_that() -> None:
     assert world.task_state() is TaskState.UNDOING
     error = world.record("a").error
     assert error == StepError(KEY_EXPIRED, f"{KNOWN}, and whether it took effect is unknown")
+
+
+# --- what an undo keeps --------------------------------------------------------------------------
+
+
+def test_an_undo_keeps_until_when_the_key_of_its_perform_is_known() -> None:
+    without = charge(compensation=UNFENCED, key_lifetime=None)
+    world = World(plan(without, complete_within=A_DAY, on_failure=Undo()))
+    world.start()
+    made = replace(without, key_lifetime=TWO_HOURS)
+    world.move(plan(made, complete_within=A_DAY, on_failure=Undo()))
+    assert world.record("a").key_until is None, "it can be computed"
+    world.wait(1).is_refused("a")
+    record = world.record("a")
+    assert (record.process_state, record.under_way) == (ProcessState.UNDOING, False)
+    assert (record.key_since, record.key_until) == (T0, UNTIL)
+    assert record.error == StepError("CardDeclined", "insufficient funds")
+
+
+def undone_at_the_first(*, left_out: bool = False) -> World:
+    """A world in which a step was undone because its key ran out, and begins at its next agent."""
+    world = tried_once(charge(agents=TWO, agent=""))
+    if left_out:
+        world.wait(60).start()
+        error = StepError("WrongResult", "a list was expected")
+        world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
+        assert world.record("a").left_out is not None
+    world.wait_until(LAST_TRY + 1).start()
+    world.succeeds("a")
+    record = world.record("a")
+    assert (record.agent, record.tried, record.operation) == ("second", ("first",), "perform")
+    return world
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_nothing_of_an_undone_effect_is_known_at_the_next_agent(*, left_out: bool) -> None:
+    assert undone_at_the_first(left_out=left_out).record("a").left_out is None
+
+
+def test_the_key_of_one_agent_says_nothing_of_the_undo_at_another() -> None:
+    world = undone_at_the_first()
+    began = world.now
+    world.wait(1).is_refused("a")
+    record = world.record("a")
+    assert record.operation == "undo"
+    assert (record.key_since, record.key_until) == (began, began + 2 * 60 * MINUTE)
+    world.succeeds("a")
+    record = world.record("a")
+    assert (record.operation, record.agent) == ("undo", None)
+    assert (record.key_since, record.key_until) == (None, None)
+
+
+def test_a_step_that_goes_on_under_a_new_key_is_ready_once_a_person_has_undone_it() -> None:
+    world = tried_once(charge(), on_failure=Archive()).wait_until(LAST_TRY + 1)
+    world.start()
+    world.resolve("a", did=False)
+    world.hold("worker", 600).start()
+    assert world.state("a") is ProcessState.UNDOING
+    world.resolve("a")
+    record = world.record("a")
+    assert (record.operation, record.round) == ("perform", 2)
+    assert isinstance(record.situation, Ready)
 
 
 # --- how long a retry waits ----------------------------------------------------------------------
