@@ -1,19 +1,22 @@
 """Resubmission: what is attempted again, under which key, and when a fresh one is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Unpack
 
 import pytest
 
-from roundsman.definition.workflow import Compensation, Undo
+from roundsman.definition.workflow import Compensation, Step, Undo
 from roundsman.engine.due import START_WITHIN, due
 from roundsman.engine.requests import request_for
-from roundsman.model.events import Outcome, StartTask
+from roundsman.model.events import Outcome, Resubmit, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, idempotency_key
+from tests.support.coping_stories import FENCED as ONCE_FENCED
 from tests.support.machine_checks import OPEN
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
 
 
@@ -290,3 +293,89 @@ def test_nothing_begins_anew_over_effects_that_stand() -> None:
     assert sentence == "the effects of a, b may stand and would happen twice: undo the task first"
     world.ask_undo()
     assert requests_in(world.start()) == ["b"]
+
+
+# --- the plan that it names -----------------------------------------------------------------------
+
+
+def test_a_resubmission_that_names_the_plan_of_the_task_may_name_its_steps() -> None:
+    world = archived()
+    world.resubmit("b", under=world.plan)
+    assert world.state("b") is ProcessState.PENDING
+
+
+def test_a_resubmission_under_another_plan_names_no_steps() -> None:
+    world = archived()
+    under = plan(*(step(name, compensation=FENCED) for name in "ab"))
+    assert refusal(world, lambda: world.resubmit("b", under=under)) == (
+        "under another plan every failed step is attempted: do not name steps"
+    )
+
+
+# --- keys that may be forgotten -------------------------------------------------------------------
+
+FORGOTTEN = (
+    "a: the service may have forgotten the key, and whether it took effect is unknown; look there, "
+    "and resolve it first"
+)
+
+
+def kept_for_two_hours(*after: Step, **options: Unpack[StepOptions]) -> World:
+    """A task of a step `a` whose key is remembered for two hours, and of these steps."""
+    options.setdefault("compensation", ONCE_FENCED)
+    options.setdefault("key_lifetime", timedelta(hours=2))
+    a = step("a", **options)
+    world = World(plan(a, *after, complete_within=timedelta(days=1)))
+    world.start()
+    return world
+
+
+def test_a_waiting_step_is_not_sent_again_under_a_key_that_may_be_forgotten() -> None:
+    world = kept_for_two_hours(step("b", retry=ONCE))
+    world.fails("a", retry_after=600 * SECOND)
+    world.is_refused("b")
+    assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, ProcessState.PENDING)
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+    proven = replace(world.record("a"), effect=Effect.NONE)
+    world.task = replace(world.task, steps={**world.task.steps, "a": proven})
+    world.resubmit()
+    assert world.task_state() is TaskState.PENDING
+
+
+@pytest.mark.parametrize("probe", [False, True])
+def test_a_failed_undo_is_not_made_again_under_a_key_that_may_be_forgotten(probe: bool) -> None:
+    world = kept_for_two_hours(step("b", "a", retry=ONCE), probe_outlives_key=probe)
+    world.succeeds("a")
+    world.is_refused("b")
+    world.ask_undo()
+    world.start()
+    world.fails("a")
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+
+
+def test_a_step_does_not_go_on_after_an_undo_under_a_key_that_may_be_forgotten() -> None:
+    world = kept_for_two_hours(agents=("first", "second"), retry=ONCE)
+    world.fails("a")
+    world.start()
+    world.fails("a")
+    assert world.task.ending is not None
+    assert (world.state("a"), world.task.ending.undo) == (ProcessState.UNDO_ERROR, False)
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+
+
+@pytest.mark.parametrize(
+    ("fenced", "lifetime"), [(True, timedelta(hours=2)), (False, timedelta(days=9))]
+)
+def test_a_step_that_did_not_happen_begins_at_once_if_its_key_cannot_be_spent(
+    fenced: bool, lifetime: timedelta
+) -> None:
+    compensation = ONCE_FENCED if fenced else Compensation(retry=ONCE)
+    world = kept_for_two_hours(retry=ONCE, compensation=compensation, key_lifetime=lifetime)
+    world.fails("a")
+    world.wait(3 * HOUR)
+    world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
+    assert (world.state("a"), world.record("a").round) == (ProcessState.PENDING, 2)
