@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from roundsman_console.declared_parameter import Declared
+
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Document: TypeAlias = dict[str, Json]
 
@@ -85,6 +87,24 @@ def flattened(
         if section in root:
             root[section] = whole.rewrite(root[section])
     return root
+
+
+def objections(document: Document, folder: Path, read: Callable[[Path], Document]) -> list[str]:
+    """Return a sentence for each value that a block gives to a nested stack that does not take it.
+
+    CloudFormation finds it only when it makes that stack, minutes after the others. References are
+    not judged. `folder` and `read` are as for `flattened`.
+    """
+    found = []
+    for block, location in _blocks(document).items():
+        asked = _mapping(read(folder / location).get("Parameters"))
+        properties = _mapping(_mapping(_mapping(document["Resources"])[block]).get("Properties"))
+        for name, value in _mapping(properties.get("Parameters")).items():
+            if name in asked and isinstance(value, str | int | float):
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                if objection := Declared(_mapping(asked[name])).objection(text):
+                    found.append(f"{block}: {name} is {text!r}: {objection}")
+    return found
 
 
 def _blocks(document: Document) -> dict[str, str]:

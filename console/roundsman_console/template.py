@@ -20,7 +20,14 @@ from samtranslator.yaml_helper import (  # type: ignore[import-untyped]
     intrinsics_multi_constructor,
 )
 
-from roundsman_console.nested_stacks import Document, Json, NestedProblem, copied, flattened
+from roundsman_console.nested_stacks import (
+    Document,
+    Json,
+    NestedProblem,
+    copied,
+    flattened,
+    objections,
+)
 
 __all__ = [
     "CODE_BUCKET",
@@ -89,6 +96,10 @@ class Template:
             return cls(path, document, written, settings or {})
         except NestedProblem as problem:
             raise TemplateProblem(f"{path.name}: {problem}") from problem
+
+    def objections(self) -> list[str]:
+        """Return a sentence for each value of a block that its nested stack does not take."""
+        return objections(self.written, self.path.parent, _read)
 
     @classmethod
     def kept(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":

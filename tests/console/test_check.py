@@ -3,6 +3,7 @@
 The process is another one, since the modules of this application have the names of the example's.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from roundsman.model.json import parse_json
 from roundsman_console.main import app
 from tests.support.forked import COMMAND, CommandLine
 
@@ -194,10 +196,31 @@ def test_a_pydantic_model_is_an_input_which_the_functions_must_ship(
         (folder / "requirements.txt").write_text("pydantic>=2,<3\n")
     code, output = check()
     assert "requirements.txt" not in output
-    assert "Weekly: Order would be rejected: customer: must have at most 3 characters" in output
-    assert "1 problems." in output
+    wanted = "would be rejected: customer: must have at most 3 characters"
+    assert f"Weekly: Order {wanted}" in output
+    assert f"events/smoke/shop.json {wanted}" in output
+    assert "2 problems." in output
     change(shop / "template.yaml", '"them"', '"us"')
+    smoke = parse_json((shop / "events/smoke/shop.json").read_text())
+    assert isinstance(smoke, dict)
+    (shop / "events/smoke/shop.json").write_text(json.dumps({**smoke, "customer": "us"}))
     assert check() == (0, "No problem.")
+
+
+@pytest.mark.parametrize("of", ["smoke/{}", "{}"])
+def test_an_event_file_that_no_longer_fits_the_input_is_named(
+    shop: Path, check: Callable[[], tuple[int, str]], of: str
+) -> None:
+    [smoke] = (shop / "events/smoke").glob("*.json")
+    event = shop / "events" / f"{of.format(smoke.stem)}.json"
+    event.write_text(smoke.read_text())
+    assert check() == (0, "No problem.")
+    event.write_text(smoke.read_text().replace('"customer"', '"custmer"'))
+    code, output = check()
+    assert code == 1
+    where = event.relative_to(shop).as_posix()
+    assert f"{where} would be rejected: customer: " in output
+    assert "2 problems." in output
 
 
 def test_a_recurring_order_is_read_with_the_workflows_input_type(
@@ -278,7 +301,7 @@ def test_a_key_that_is_not_the_workflows_name_is_found(
         f"WORKFLOWS of registry.py has shop under the key '{found}': write shop.name as its key"
         in output
     )
-    assert "1 problems." in output
+    assert "1 problem." in output
 
 
 def test_a_function_that_is_called_and_is_not_there_is_found(
@@ -302,3 +325,27 @@ def test_a_function_that_is_called_and_is_not_there_is_found(
     assert re.search(r"functions/agents/payment/app.py:\d+: there is no RemoteService; def", output)
     assert re.search(r"layers/workflows/workflows/shop.py:\d+: there is no add; define", output)
     assert "3 problems." in output
+
+
+@pytest.mark.parametrize(
+    ("value", "objection"),
+    [
+        (
+            "PythonRuntime: python3.9",
+            "PythonRuntime is 'python3.9': it must be one of python3.11, ",
+        ),
+        ("SnapStart: yes please", "SnapStart is 'yes please': it must be one of "),
+        ("ServiceUrl: ftp://stock", "ServiceUrl is 'ftp://stock': it must match "),
+    ],
+)
+def test_a_value_that_a_blocks_stack_does_not_take_is_named(
+    shop: Path, check: Callable[[], tuple[int, str]], value: str, objection: str
+) -> None:
+    template = shop / "template.yaml"
+    before, agent, after = template.read_text().partition("Agent: stock\n")
+    indent = " " * (len(before) - len(before.rstrip(" ")))
+    rest = re.sub(rf" *{value.partition(':')[0]}: .*\n", "", after, count=1)
+    template.write_text(f"{before}{agent}{indent}{value}\n{rest}")
+    code, output = check()
+    assert code == 1
+    assert f"Stock: {objection}" in output

@@ -14,6 +14,7 @@ from roundsman_console.check import (
     Rule,
     blocks,
     code,
+    events,
     interface,
     limits,
     schedules,
@@ -53,6 +54,12 @@ def with_source(text: str) -> Change:
     """A module of an agent with this text."""
     sources = {"functions/agents/warehouse/app.py": text}
     return lambda application: replace(application, sources=sources)
+
+
+def with_event(text: str) -> Change:
+    """An event file with this text."""
+    events = {"events/smoke/present.json": text}
+    return lambda application: replace(application, events=events)
 
 
 def with_definition(text: str) -> Change:
@@ -288,6 +295,27 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
         (
             with_pydantic("pydantic>=2\n"),
             "functions/agents/warehouse/requirements.txt must name pydantic, which the workflows",
+        ),
+    ),
+    blocks.values: (
+        (
+            lambda application: replace(application, objections=("Billing: Name is 'x': it must",)),
+            "Billing: Name is 'x': it must",
+        ),
+    ),
+    events.events: (
+        (with_event("{"), "events/smoke/present.json would be rejected: not JSON"),
+        (
+            with_event('{"orderId": "smoke-$ORDER_ID", "processing": {"workflow": "gone"}}'),
+            "events/smoke/present.json would be rejected: processing.workflow: ",
+        ),
+        (
+            with_event('{"orderId": "smoke", "cancel": {"reason": "r"}}'),
+            "events/smoke/present.json is a cancellation: write an order event",
+        ),
+        (
+            with_event('{"orderId": "smoke", "signal": {"id": "s", "name": "paid"}}'),
+            "events/smoke/present.json is a signal: write an order event",
         ),
     ),
     schedules.schedules: (

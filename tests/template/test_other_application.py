@@ -16,6 +16,7 @@ from roundsman_console.check import (
     Rule,
     blocks,
     code,
+    events,
     interface,
     limits,
     schedules,
@@ -29,7 +30,7 @@ from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(rules.__file__).parent
 MODULES = sorted(RULES_FOLDER.glob("*.py"))
-MODULES_OF_RULES = (blocks, code, interface, limits, schedules)
+MODULES_OF_RULES = (blocks, code, events, interface, limits, schedules)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ reads them from the template and the code. `roundsman check` and the pytest fixt
 `roundsman_check` run them all.
 """
 
-from roundsman_console.check import blocks, code, interface, limits, schedules
+from roundsman_console.check import blocks, code, events, interface, limits, schedules
 from roundsman_console.check.application import Application, Rule
 
 __all__ = ["RULES", "Application", "Rule"]
@@ -18,4 +18,5 @@ RULES: tuple[Rule, ...] = (
     *limits.RULES,
     *code.RULES,
     *schedules.RULES,
+    *events.RULES,
 )

@@ -34,6 +34,11 @@ class Application:
     project; empty if the code was not read."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """The requirements.txt of each folder of functions that has one, by the folder's path."""
+    objections: tuple[str, ...] = ()
+    """A sentence for each value that a block gives and its nested stack does not take."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """The text of each event file that must be an order of a workflow, by its path in the project;
+    empty if it was not read."""
     names_by_key: Mapping[str, str] = field(default_factory=dict)
     """The name of the workflow of each key of WORKFLOWS; empty if the code was not read."""
 
@@ -55,7 +60,13 @@ class Application:
             if "Default" not in mapping_of(parameter)
         }
         code = None if agents is None else {agent.name: agent for agent in agents}
-        return cls(template.translate(values), tuple(workflows), code, template.written)
+        return cls(
+            template.translate(values),
+            tuple(workflows),
+            code,
+            template.written,
+            objections=tuple(template.objections()),
+        )
 
 
 Rule: TypeAlias = Callable[[Application], list[str]]

@@ -23,7 +23,7 @@ from roundsman_console.check.reading import (
     reference,
     variables,
 )
-from roundsman_console.template import Json
+from roundsman_console.template import Json, part
 
 
 def step_agents(application: Application) -> list[str]:
@@ -86,6 +86,17 @@ def _times_of(step: Step) -> Iterator[timedelta]:
     yield step.complete_within
     if step.compensation is not None and step.compensation.complete_within is not None:
         yield step.compensation.complete_within
+
+
+def values(application: Application) -> list[str]:
+    """Each value that a block gives to its stack is one that the stack takes, such as the runtime.
+
+    CloudFormation finds another one only when it makes that stack, minutes after the others. The
+    schedule and the order of a recurring order have a rule of their own.
+    """
+    blocks = part(application.root, "Resources")
+    judged = tuple(f"{name}: {own} is " for name in blocks for own in ("Schedule", "Order"))
+    return [one for one in application.objections if not one.startswith(judged)]
 
 
 def visibility(application: Application) -> list[str]:
@@ -205,6 +216,7 @@ RULES: tuple[Rule, ...] = (
     step_agents,
     agent_names,
     agent_times,
+    values,
     visibility,
     backlog_alarms,
     concurrency,

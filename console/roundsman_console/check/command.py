@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.counted import counted
 from roundsman_console.documents import CheckDocument
 from roundsman_console.local.project import find_project
 from roundsman_console.project.upgrade import edited_files
@@ -15,7 +16,7 @@ from roundsman_console.project.upgrade import edited_files
 def check_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check the definitions against the template: blocks, functions, times, schedules, outputs.
+    """Check the definitions against the template: blocks, functions, times, schedules, events.
 
     The exit code is 0 only if there is no problem. A file of stacks/ that was edited is a warning.
 
@@ -36,7 +37,7 @@ def check_command(
     else:
         for problem in problems:
             print(problem)
-        print("No problem." if not problems else f"{len(problems)} problems.")
+        print("No problem." if not problems else f"{counted(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(FAILED)
 

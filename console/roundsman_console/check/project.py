@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from roundsman import Agent, Workflow
 from roundsman.errors import RoundsmanError
+from roundsman_console.application import SMOKE_EVENTS
 from roundsman_console.check.application import Application
 
 WORKFLOWS = Path("layers") / "workflows"
@@ -38,6 +40,7 @@ def read_project(folder: Path) -> Application:
         definitions=_texts(folder, WORKFLOWS),
         folders={path: agent.name for path, agent in agents.items()},
         libraries=_libraries(folder),
+        events=_events(folder, by_key),
         names_by_key={key: workflow.name for key, workflow in by_key.items()},
     )
 
@@ -80,6 +83,15 @@ def _libraries(folder: Path) -> dict[str, str]:
     return {
         path.parent.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted((folder / "functions").rglob("requirements.txt"))
+    }
+
+
+def _events(folder: Path, workflows: Iterable[str]) -> dict[str, str]:
+    own = [folder / "events" / f"{name}.json" for name in workflows]
+    paths = [*(folder / SMOKE_EVENTS).glob("*.json"), *filter(Path.is_file, own)]
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(paths)
     }
 
 

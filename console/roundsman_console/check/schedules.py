@@ -11,12 +11,10 @@ from datetime import date, datetime, timedelta
 from zoneinfo import available_timezones
 
 from roundsman import Workflow
-from roundsman.errors import RejectedOrder
 from roundsman.model.instants import EPOCH
-from roundsman.model.json import parse_json
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked
 from roundsman_console.check.application import Application, Rule
+from roundsman_console.check.events import event_problems, read_json
 from roundsman_console.check.reading import at, of_type, parameters, reference
 from roundsman_console.clock import now
 from roundsman_console.template import Document, Json
@@ -28,7 +26,6 @@ RECURRING_ORDER = "RecurringOrder"
 """
 LONGEST_EVENT = 4096
 """Characters of the parameter Order of such a block."""
-MOST_PROBLEMS = 10
 ONE_DAY = timedelta(days=1)
 
 RUN = "<aws.scheduler.scheduled-time>"
@@ -66,7 +63,7 @@ def _shared_ids(schedules: Mapping[str, Document]) -> Iterator[str]:
     named: dict[str, list[str]] = {}
     for name, schedule in schedules.items():
         event = at(schedule, "Target", "Input")
-        read = _read(event) if isinstance(event, str) and _sends_orders(schedule) else None
+        read = read_json(event) if isinstance(event, str) and _sends_orders(schedule) else None
         order_id = read.get("orderId") if isinstance(read, Mapping) else None
         if isinstance(order_id, str):
             named.setdefault(order_id, []).append(_block(name) or name)
@@ -145,34 +142,18 @@ def _rejections(where: str, event: str, events: EventReader) -> Iterator[str]:
             f'{where}: processing.run must be "{RUN}", without which every run would be the same '
             "order"
         )
-    try:
-        found = events.read(event.replace(RUN, _SOME_RUN), _SOME_TIME, lambda _: None)
-    except RejectedOrder as error:
-        for problem in error.problems[:MOST_PROBLEMS]:
-            if has_run or problem.path != "processing.run":
-                yield f"{where} would be rejected: {problem}"
-    except Exception as error:  # noqa: BLE001  # the input function is the application's own
-        yield f"{where} fails in the workflow's input: {type(error).__name__}: {error}"
-    else:
-        if isinstance(found, CancelAsked):
-            yield f"{where} is a cancellation: write an order event, without the field cancel"
+    of_run = () if has_run else ("processing.run",)
+    some_run = event.replace(RUN, _SOME_RUN)
+    yield from event_problems(where, some_run, events, _SOME_TIME, known=of_run)
 
 
 def _has_its_run(event: str) -> bool:
     """Whether an order has the placeholder of its run's time; true for what is no order at all."""
-    read = _read(event)
+    read = read_json(event)
     if not isinstance(read, Mapping) or "cancel" in read:
         return True
     processing = read.get("processing")
     return isinstance(processing, Mapping) and processing.get("run") == RUN
-
-
-def _read(event: str) -> object:
-    """The event; None for what is no JSON."""
-    try:
-        return parse_json(event)
-    except (ValueError, RecursionError):
-        return None
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
                 check_holds(stack, run, chosen.orders)
         if not act.go:
             seen = () if as_of is None or act.as_of is not None else ("--as-of", iso(as_of))
-            go_ahead = without_masked(act.typed, stack).with_options(*seen, "--go")
+            go_ahead = without_masked(act.typed, stack).carried_out(*seen, "--go")
             if act.manner.as_json:
                 print(hinted_json(tried_document(run, tried, go_ahead)))
             else:

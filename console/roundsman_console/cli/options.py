@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -108,6 +108,11 @@ class TypedCommand:
     def with_options(self, *options: str) -> str:
         """Return the command line with further options, quoted for a shell."""
         return command_line(self.command, *self.arguments, options=(*self.options, *options))
+
+    def carried_out(self, *options: str) -> str:
+        """Return the command line that carries out, with further options, what was tried."""
+        tried = tuple(word for word in self.options if word != "--dry-run")
+        return replace(self, options=tried).with_options(*options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.parameters import Declared, blocks_of, read_template
+from roundsman_console.declared_parameter import Declared
+from roundsman_console.local.parameters import blocks_of, read_template
 from roundsman_console.preflight.open_orders import Function
 from roundsman_console.preflight.preflight import PlannedStack
 

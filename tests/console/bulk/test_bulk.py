@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -98,6 +99,19 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
     terminal.truncate(0)
     operator.reads(*words)
     assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("asked", [(), ("--dry-run",)], ids=["", "a dry run that was asked for"])
+def test_the_command_that_a_dry_run_prints_carries_out_what_was_tried(
+    operator: Operator, asked: tuple[str, ...]
+) -> None:
+    archived(operator, 2)
+    tried = operator.asks("resubmit", "--state", "Archived", *asked).stdout
+    _, command = " ".join(tried.split()).rsplit("roundsman resubmit", 1)
+    assert "--dry-run" not in command
+    result = operator.types("resubmit", *shlex.split(command))
+    assert result.exit_code == 0, result.output
+    assert states(operator, names(2)) == ["Completed"] * 2
 
 
 @pytest.mark.exhaustive

@@ -189,6 +189,8 @@ def test_a_command_that_was_carried_out_before_does_not_change_the_plan_again() 
     task = resubmitted(ready)
     assert judged(run, ORDER, PLAN, task, at, BY_POST) == eligible(("mail",))
     assert judged(run, ORDER, None, task, at) == eligible()
+    undoes = replace(task, ending=Termination(TaskState.UNDONE, "why", undo=True))
+    assert judged(run, ORDER, None, undoes, at) == eligible(to_undo=True, operations=())
 
 
 def test_a_cancelled_order_ends_in_undo_only_if_that_is_asked() -> None:

@@ -146,3 +146,9 @@ def test_what_the_plan_undoes_is_not_among_what_stands_from_before() -> None:
     made = plan(FIND, pick, may_add=(leg, note))
     former = {"pick[0]": step_record(round=2), "find": step_record(round=2)}
     assert without_compensation(made, former, {"leg": 1, "note": 2, "gone": 1}) == ["note", "gone"]
+
+
+def test_a_former_item_beyond_the_present_ones_has_the_compensation_of_its_fan_out() -> None:
+    pick = step("pick", for_each="input.lines", compensation=FENCED)
+    made = plan(FIND, pick).expanded({"pick": 1})
+    assert without_compensation(made, {"pick[3]": step_record(round=2)}, {}) == []

@@ -565,3 +565,14 @@ def test_an_undo_that_waits_for_the_last_request_has_to_end_in_time_too(
     assert in_time(at) is (last is not None)
     assert not in_time(at + 1)
     assert not in_time(at, lag=1)
+
+
+def test_a_bulk_run_that_undoes_nothing_sends_to_an_order_whose_key_may_be_forgotten() -> None:
+    world = World(plan(charge(), step("b", "a"), complete_within=A_DAY, on_failure=Archive()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.wait(3 * 3_600)
+    asked = CommandSource("b-1a2b3c4d", "amy")
+    assert isinstance(judged_at(world, UndoAsked(asked)), NotFor)
+    assert isinstance(judged_at(world, Resubmit(asked)), Eligible)

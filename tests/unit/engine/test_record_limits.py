@@ -286,3 +286,16 @@ def test_a_plan_is_refused_if_too_many_steps_were_removed_before() -> None:
         many = f"{count + 1} steps would have been removed from it, but {MOST_USED_ROUNDS} fit"
         with pytest.raises(Refused, match=many):
             world.resubmit(again=True, under=under)
+
+
+def test_a_task_does_not_begin_again_if_too_many_steps_of_former_runs_have_used_keys() -> None:
+    for count in (MOST_USED_ROUNDS, MOST_USED_ROUNDS + 1):
+        world = World(plan(step("a")))
+        world.cancel()
+        used = {f"gone{number}": 1 for number in range(count)}
+        world.task = replace(world.task, used_rounds=used)
+        if count == MOST_USED_ROUNDS:
+            assert world.resubmit(again=True).task.state is TaskState.PENDING
+            continue
+        with pytest.raises(Refused, match=f"{count} steps, .* but {MOST_USED_ROUNDS} fit"):
+            world.resubmit(again=True)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Archive, Signal, Step, Undo
+from roundsman.definition.workflow import Archive, Compensation, Signal, Step, Undo
 from roundsman.engine.due import is_closed, without_owed
 from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.new_task import ProcessingOptions
@@ -169,6 +169,43 @@ def test_a_signal_that_has_left_comes_again_in_vain_until_its_task_begins_anew()
     world.start()
     world.succeeds("a")
     assert (world.record("paid").signal, world.record("paid").result) == ("pay-7", 8)
+
+
+def test_a_signal_that_leaves_follows_those_that_have_left_and_the_others_stay() -> None:
+    other = Signal("other", within=A_DAY, after=(first,))
+    world = story(first, paid, other)
+    world.signal("paid", 7, "pay-7")
+    world.signal("other", 8, "o-8")
+    world.task = replace(world.task, signals_left=("old-1",))
+    task = world.move(plan(first, other, complete_within=timedelta(days=30))).task
+    assert task.signals_left == ("old-1", "pay-7")
+    assert [one.id for one in task.signals] == ["o-8"]
+
+
+def test_the_end_of_a_task_rejects_a_signal_for_a_step_that_might_have_been_added() -> None:
+    world = story(first, may_add=(Signal("more", within=A_DAY),))
+    world.signal("more", 1, "m-1")
+    assert rejections(world.is_refused("a").task) == [("more", "m-1", "the task is Undone")]
+
+
+def test_a_cancelled_task_whose_plan_is_missing_rejects_its_signals() -> None:
+    world = story()
+    world.signal("paid", 7, "pay-7")
+    world.cancel(undo=False)
+    world.stored_plan = False
+    assert rejections(world.overdue("a").task) == [("paid", "pay-7", "the task is Cancelled")]
+
+
+def test_the_reason_of_an_ending_names_no_signal_before_the_end() -> None:
+    undoable = step("a", compensation=Compensation())
+    gone = replace(never, after=(undoable,))
+    wrong = step("c", undoable, when="abs(input.name)")
+    world = story(undoable, gone, wrong, order={"pays": False, "name": "amy"})
+    world.signal("paid", 7, "pay-7")
+    decision = world.succeeds("a")
+    assert (decision.task.state, decision.task.signals) == (TaskState.UNDOING, ())
+    assert decision.task.ending is not None
+    assert "pay-7" not in decision.task.ending.why
 
 
 def test_a_task_stays_open_until_the_rejected_message_is_sent() -> None:

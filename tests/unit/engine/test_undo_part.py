@@ -8,6 +8,7 @@ import pytest
 from roundsman.definition.workflow import Compensation, Retry, Sleep, Step
 from roundsman.errors import Refused
 from roundsman.model.events import UndoPart
+from roundsman.model.record_limits import MOST_PART
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd, Termination
 from tests.support.fan_out_stories import pick
@@ -451,3 +452,18 @@ def test_a_step_that_stands_is_named_again_with_a_later_part_and_is_in_it_once()
     taken_back(world, "pick", "mail")
     assert world.task.ending is not None
     assert world.task.ending.part == ("charge", "mail", "pick")
+
+
+def test_a_part_of_too_many_steps_is_refused_with_those_of_former_parts() -> None:
+    for former in (MOST_PART - 1, MOST_PART):
+        world = completed()
+        part = tuple(f"former[{number}]" for number in range(former))
+        ending = Termination(TaskState.COMPLETED, "undo of them", undo=True, part=part)
+        world.task = replace(world.task, ending=ending)
+        if former < MOST_PART:
+            assert world.ask_undo("d").task.ending == replace(
+                ending, why="undo of d requested by ann", part=(*part, "d")
+            )
+            continue
+        many = f"the part has {MOST_PART + 1} steps; {MOST_PART} fit: undo the whole task"
+        assert refusal(world, "d") == many
