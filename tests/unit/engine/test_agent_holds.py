@@ -840,3 +840,17 @@ def test_what_is_given_back_waits_for_other_agents_only_with_a_proof(
     world.start()
     world.hold("first", 600).hold("second", 600).gives_back("a", effect=effect)
     assert stored_step(world.record("a")).held_for == held_for
+
+
+def test_a_step_that_is_resolved_during_its_hold_is_not_held_a_second_time() -> None:
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    world.hold("worker", 3_600)
+    assert [row.kind for row in world.gives_back("a", called=True).history] == ["held"]
+    world.wait(60).resolve("a", did=False)
+    assert world.record("a").error is None
+    decision = world.start()
+    record = world.record("a")
+    assert (record.held_since, record.under_way) == (T0, False)
+    assert record.error is not None
+    assert decision.history == ()

@@ -100,6 +100,15 @@ def test_a_step_that_begins_a_new_round_is_claimed_in_its_turn() -> None:
     assert "a: had no effect under its key; it begins under a new one" in decision.reason
 
 
+def test_what_is_given_back_too_late_begins_its_new_round_before_it_is_claimed() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    world.hold("worker", 600).wait(1).gives_back("a", effect=Effect.NONE)
+    record = world.record("a")
+    assert (record.under_way, record.round, record.effect) == (False, 2, Effect.NONE)
+    assert record.outcome_unknown is False
+
+
 # --- what is not sent ----------------------------------------------------------------------------
 
 
