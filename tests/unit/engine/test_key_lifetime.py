@@ -576,3 +576,13 @@ def test_a_bulk_run_that_undoes_nothing_sends_to_an_order_whose_key_may_be_forgo
     asked = CommandSource("b-1a2b3c4d", "amy")
     assert isinstance(judged_at(world, UndoAsked(asked)), NotFor)
     assert isinstance(judged_at(world, Resubmit(asked)), Eligible)
+
+
+def test_a_reply_that_has_changed_the_key_sends_its_own_claim_again_if_it_comes_again() -> None:
+    world = tried_once(charge()).wait_until(LAST_TRY)
+    world.start()
+    lock, claimant = world.lock("a"), world.claimant()
+    first = world.wait(1).gives_back("a", effect=Effect.NONE, claimant=claimant)
+    assert (requests_in(first), world.record("a").round) == (["a"], 2)
+    again = world.gives_back("a", lock=lock, key="ord-1/a/perform", claimant=claimant)
+    assert (requests_in(again), again.task) == (["a"], first.task)
