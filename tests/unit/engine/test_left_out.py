@@ -98,7 +98,7 @@ def test_one_alert_is_owed_for_orders_that_wait_for_the_same_result() -> None:
     first, second = awaited(), awaited()
     assert first.task.failure == second.task.failure is not None
     assert [one.name for one in first.task.owed if one.kind == "alert"] == ["result_awaited"]
-    first.resolve("a", result=1)
+    assert "a: its result was given" in first.resolve("a", result=1).reason
     assert first.task.failure is None
 
 

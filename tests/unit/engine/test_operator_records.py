@@ -1,12 +1,14 @@
 """What a command leaves behind: the record, the history, the task's time, and what it leaves."""
 
+from dataclasses import replace
+
 import pytest
 
 from roundsman.definition.workflow import Retry, Undo
 from roundsman.model.events import AgentView, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect
+from roundsman.model.task import Effect, LeftOut
 from tests.support.coping_stories import FENCED as FENCED_ONCE
 from tests.support.coping_stories import LATER, routed
 from tests.support.machine_world import T0, World, plan, step
@@ -192,6 +194,8 @@ def test_the_outcome_of_a_skipped_step_is_known() -> None:
 def test_the_outcome_of_an_undone_step_is_known_while_others_are_undone() -> None:
     world = undo_failed("a")
     assert world.state("b") is ProcessState.UNDONE
+    without = replace(world.record("b"), left_out=LeftOut("too large"))
+    world.task = replace(world.task, steps={**world.task.steps, "b": without})
     sentence = refusal(world, lambda: world.resolve("b"))
     assert sentence == "b is Undone: its outcome is known"
 

@@ -1,19 +1,24 @@
 """Resubmission: what is attempted again, under which key, and when a fresh one is refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Unpack
 
 import pytest
 
-from roundsman.definition.workflow import Compensation, Undo
+from roundsman.definition.workflow import Compensation, Step, Undo
 from roundsman.engine.due import START_WITHIN, due
+from roundsman.engine.request_deadlines import fits_key
 from roundsman.engine.requests import request_for
-from roundsman.model.events import Outcome, StartTask
-from roundsman.model.instants import SECOND
+from roundsman.errors import Refused
+from roundsman.model.events import Outcome, Resubmit, StartTask
+from roundsman.model.instants import SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, idempotency_key
+from roundsman.model.task import Effect, LeftOut, idempotency_key
+from tests.support.coping_stories import FENCED as ONCE_FENCED
 from tests.support.machine_checks import OPEN
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
 
 
@@ -290,3 +295,190 @@ def test_nothing_begins_anew_over_effects_that_stand() -> None:
     assert sentence == "the effects of a, b may stand and would happen twice: undo the task first"
     world.ask_undo()
     assert requests_in(world.start()) == ["b"]
+
+
+# --- the plan that it names -----------------------------------------------------------------------
+
+
+def test_a_resubmission_that_names_the_plan_of_the_task_may_name_its_steps() -> None:
+    world = archived()
+    world.resubmit("b", under=world.plan)
+    assert world.state("b") is ProcessState.PENDING
+
+
+def test_a_resubmission_under_another_plan_names_no_steps() -> None:
+    world = archived()
+    under = plan(*(step(name, compensation=FENCED) for name in "ab"))
+    assert refusal(world, lambda: world.resubmit("b", under=under)) == (
+        "under another plan every failed step is attempted: do not name steps"
+    )
+
+
+# --- keys that may be forgotten -------------------------------------------------------------------
+
+FORGOTTEN = (
+    "a: the service may have forgotten the key, and whether it took effect is unknown; look there, "
+    "and resolve it first"
+)
+
+
+def kept_for_two_hours(*after: Step, **options: Unpack[StepOptions]) -> World:
+    """A task of a step `a` whose key is remembered for two hours, and of these steps."""
+    options.setdefault("compensation", ONCE_FENCED)
+    options.setdefault("key_lifetime", timedelta(hours=2))
+    a = step("a", **options)
+    world = World(plan(a, *after, complete_within=timedelta(days=1)))
+    world.start()
+    return world
+
+
+def test_a_waiting_step_is_not_sent_again_under_a_key_that_may_be_forgotten() -> None:
+    world = kept_for_two_hours(step("b", retry=ONCE))
+    world.fails("a", retry_after=600 * SECOND)
+    world.is_refused("b")
+    assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, ProcessState.PENDING)
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+    proven = replace(world.record("a"), effect=Effect.NONE)
+    world.task = replace(world.task, steps={**world.task.steps, "a": proven})
+    world.resubmit()
+    assert world.task_state() is TaskState.PENDING
+
+
+@pytest.mark.parametrize("probe", [False, True])
+def test_a_failed_undo_is_not_made_again_under_a_key_that_may_be_forgotten(probe: bool) -> None:
+    world = kept_for_two_hours(step("b", "a", retry=ONCE), probe_outlives_key=probe)
+    world.succeeds("a")
+    world.is_refused("b")
+    world.ask_undo()
+    world.start()
+    world.fails("a")
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+
+
+def test_a_step_does_not_go_on_after_an_undo_under_a_key_that_may_be_forgotten() -> None:
+    world = kept_for_two_hours(agents=("first", "second"), retry=ONCE)
+    world.fails("a")
+    world.start()
+    world.fails("a")
+    assert world.task.ending is not None
+    assert (world.state("a"), world.task.ending.undo) == (ProcessState.UNDO_ERROR, False)
+    world.wait(3 * HOUR)
+    assert refusal(world, world.resubmit) == FORGOTTEN
+
+
+@pytest.mark.parametrize(
+    ("fenced", "lifetime"), [(True, timedelta(hours=2)), (False, timedelta(days=9))]
+)
+def test_a_step_that_did_not_happen_begins_at_once_if_its_key_cannot_be_spent(
+    fenced: bool, lifetime: timedelta
+) -> None:
+    compensation = ONCE_FENCED if fenced else Compensation(retry=ONCE)
+    world = kept_for_two_hours(retry=ONCE, compensation=compensation, key_lifetime=lifetime)
+    world.fails("a")
+    world.wait(3 * HOUR)
+    world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
+    assert (world.state("a"), world.record("a").round) == (ProcessState.PENDING, 2)
+
+
+# --- resolved under a fresh key -------------------------------------------------------------------
+
+
+def test_a_step_that_is_not_fenced_and_did_not_happen_begins_under_a_fresh_key_at_once() -> None:
+    world = kept_for_two_hours(retry=ONCE, compensation=Compensation(retry=ONCE))
+    world.fails("a")
+    world.wait(600).resolve("a", did=False, fresh_key=True)
+    assert (world.state("a"), world.record("a").round) == (ProcessState.PENDING, 2)
+
+
+def test_that_a_step_did_happen_is_taken_while_its_last_request_may_act() -> None:
+    lifetime = timedelta(milliseconds=70 * SECOND + 2 * SKEW)
+    world = kept_for_two_hours(key_lifetime=lifetime, compensation=Compensation(retry=ONCE))
+    world.now += SKEW + 15 * SECOND
+    assert not fits_key(world.plan.steps["a"], world.record("a"), world.now)
+    sentence = refusal(world, lambda: world.resolve("a", did=False))
+    assert "a copy of its request may act" in sentence
+    world.resolve("a", did=True)
+    assert world.state("a") is ProcessState.PROCESSED
+
+
+def test_an_undo_before_a_fresh_key_says_what_it_is_for_in_a_resolution_too() -> None:
+    world = archived()
+    reason = world.resolve("b", did=False, fresh_key=True).history[0].reason
+    assert reason == "b: its undo begins; after its undo, the step begins under a new key"
+
+
+@pytest.mark.parametrize(
+    ("compensation", "after", "effect"),
+    [
+        (ONCE_FENCED, HOUR, None),
+        (Compensation(retry=ONCE), 1, None),
+        (Compensation(retry=ONCE), HOUR, Effect.NONE),
+    ],
+)
+def test_what_did_not_happen_is_proven_once_no_request_can_act(
+    compensation: Compensation, after: int, effect: Effect | None
+) -> None:
+    world = kept_for_two_hours(retry=ONCE, compensation=compensation)
+    world.fails("a")
+    world.wait(after).resolve("a", did=False)
+    assert (world.state("a"), world.record("a").effect) == (ProcessState.PENDING, effect)
+
+
+def test_a_result_that_a_person_gives_takes_the_place_of_one_that_was_left_out() -> None:
+    world = kept_for_two_hours()
+    world.fails("a")
+    lacks = replace(world.record("a"), left_out=LeftOut("not JSON"))
+    world.task = replace(world.task, steps={**world.task.steps, "a": lacks})
+    world.resolve("a", result=7)
+    assert (world.record("a").result, world.record("a").left_out) == (7, None)
+
+
+def test_a_task_goes_on_whose_only_failure_was_an_undo_that_a_person_has_made() -> None:
+    world = kept_for_two_hours(agents=("first", "second"), retry=ONCE)
+    world.fails("a")
+    world.start()
+    world.fails("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    world.wait(60).resolve("a")
+    assert (world.task.ending, world.state("a")) == (None, ProcessState.PENDING)
+    assert world.task.start_at == world.now
+
+
+# --- more time ------------------------------------------------------------------------------------
+
+
+def test_a_wait_for_a_callback_gets_more_time_than_its_key_lasts() -> None:
+    world = kept_for_two_hours()
+    world.waits_for_callback("a", HOUR)
+    world.extend(5 * HOUR, "a")
+    assert world.record("a").until == T0 + 6 * HOUR * SECOND
+
+
+def test_a_probe_that_outlives_the_key_gets_more_time() -> None:
+    world = kept_for_two_hours(probe_outlives_key=True)
+    world.fails("a", retry_after=3 * HOUR * SECOND)
+    world.wait(4 * HOUR).start()
+    world.extend(60, "a")
+    assert world.record("a").extra == 60 * SECOND
+
+
+def test_the_last_millisecond_before_a_deadline_can_be_added() -> None:
+    world = kept_for_two_hours()
+    for room, words in ((1, "at most .* can be added"), (0, "no time can be added")):
+        world.task = replace(world.task, deadline=world.task.complete_by + room)
+        with pytest.raises(Refused, match=words):
+            world.extend(60)
+
+
+def test_an_undo_that_waits_until_no_request_can_act_is_not_run_now() -> None:
+    world = kept_for_two_hours(
+        agents=("first", "second"), retry=ONCE, compensation=Compensation(retry=ONCE)
+    )
+    world.fails("a")
+    before = world.record("a").not_before
+    assert (world.state("a"), before) == (ProcessState.UNDOING, T0 + 30 * SECOND + SKEW)
+    world.run_now()
+    assert world.record("a").not_before == before
