@@ -6,15 +6,16 @@ from typing import TypedDict, Unpack
 
 import pytest
 
-from roundsman.definition.workflow import Compensation, Retry, Undo, Wait
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR, SchedulerQueues
+from roundsman.model.situations import AwaitsCallback
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
@@ -485,3 +486,30 @@ def test_an_extended_attempt_is_excused_once_more_than_it_was_waited_for() -> No
     world.wait_until(world.record("a").overdue_at).inspect()
     record = world.record("a")
     assert (record.under_way, record.failure_count, record.uncounted_timeouts) == (False, 0, 2)
+
+
+@pytest.mark.parametrize("effect", [None, Effect.NONE])
+def test_a_refusal_that_ends_the_task_leaves_what_it_proves(effect: Effect | None) -> None:
+    world = World(plan(step("a"), on_failure=Archive()))
+    world.start()
+    world.is_refused("a", effect=effect)
+    assert world.record("a").effect is effect
+
+
+def test_no_service_makes_an_undo_wait_for_longer_than_a_year() -> None:
+    compensation = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
+    world = started(compensation=compensation)
+    world.is_refused("a")
+    world.start()
+    world.fails("a", retry_after=366 * DAY)
+    assert (world.state("a"), world.record("a").operation) == (ProcessState.UNDOING, "undo")
+    assert world.record("a").not_before == T0 + 365 * DAY
+
+
+def test_time_that_was_added_to_an_attempt_is_known_while_it_waits_for_its_callback() -> None:
+    world = started()
+    world.extend(60, "a")
+    world.waits_for_callback("a", 600)
+    situation = world.record("a").situation
+    assert isinstance(situation, AwaitsCallback)
+    assert situation.extra == 60 * SECOND

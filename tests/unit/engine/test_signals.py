@@ -147,6 +147,15 @@ def test_a_signal_ends_no_step_that_waits_for_another() -> None:
     assert unread(world) == [("paid", None)]
 
 
+def test_a_wait_takes_the_signal_of_its_name_though_another_came_before() -> None:
+    shipped = Signal("shipped", within=timedelta(days=1), after=(paid,))
+    world = story(first, paid, shipped, replace(last, after=(shipped,)))
+    world.signal("shipped", "sent")
+    world.signal("paid", 7)
+    world.succeeds("a")
+    assert (world.record("paid").result, world.record("shipped").result) == (7, "sent")
+
+
 @pytest.mark.parametrize("read", [True, False], ids=["taken", "unread"])
 def test_a_signal_that_comes_twice_counts_once(read: bool) -> None:
     rest = Signal("paid", name="rest", within=timedelta(days=1), after=(paid,))
