@@ -220,3 +220,15 @@ def test_a_timer_looks_at_every_step_in_one_decision() -> None:
     assert world.record("b").not_before is None
     assert world.state("c") is ProcessState.PROCESSING
     assert requests_in(world.start()) == ["a", "b"]
+
+
+def test_a_ready_step_of_a_task_that_is_ending_is_not_made_ready_again() -> None:
+    world = World(plan(step("a", complete_within=timedelta(minutes=10)), step("b")))
+    world.start()
+    world.fails("b", retry_after=1_000)
+    world.wait_until(world.record("b").not_before).inspect()
+    before = world.record("b")
+    assert before.claim_by == world.now + 30_000
+    world.cancel(undo=False)
+    world.wait(60).inspect()
+    assert world.record("b") == before
