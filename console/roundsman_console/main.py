@@ -87,8 +87,8 @@ _LISTED: Final = {
         "No AWS and no Docker.",
         "init": "Make an application in a new folder: workflows, agents, template, tests.",
         "add": "Add an agent or a workflow to this application.",
-        "check": "Check the definitions against the template: blocks, functions, times, schedules, "
-        "outputs.",
+        "check": "Check the definitions against the template: blocks, functions, schedules, "
+        "outputs, events.",
         "upgrade": "Replace stacks/ and the version by those of the installed release, "
         "after showing the changes.",
         "local": "A local AWS on this machine, with the stack deployed on it. No account and no "

@@ -16,7 +16,7 @@ from roundsman_console.project.upgrade import edited_files
 def check_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check the definitions against the template: blocks, functions, times, schedules, events.
+    """Check the definitions against the template: blocks, functions, schedules, outputs, events.
 
     The exit code is 0 only if there is no problem. A file of stacks/ that was edited is a warning.
 
