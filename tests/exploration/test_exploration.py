@@ -24,8 +24,9 @@ log = logging.getLogger(__name__)
 RECORDED = Path(__file__).with_name("states.json")
 RECORDS_ANEW = "EXPLORATION_RECORD"
 AT_MOST = 1_000_000
-FEW = 5_000
-"""Transitions: `make test` explores the configurations with as many, `make check` all of SMALL."""
+FEW, MANY = 5_000, 20_000
+"""Transitions: of SMALL, `make test` explores the configurations with at most FEW, `make check`
+those with at most MANY, and `make verify` the others."""
 LONGEST = 10 * MINUTE
 """ms from any state to the task's end, once faults stop: what a person would not call stuck."""
 
@@ -56,8 +57,10 @@ def check(name: str, record: Record) -> None:
 def sized(name: str) -> ParameterSet:
     """The name, marked where its last exploration had more than a few transitions."""
     recorded = json.loads(RECORDED.read_text()).get(name, {"transitions": 0})
-    many = recorded["transitions"] > FEW
-    return pytest.param(name, marks=[pytest.mark.exhaustive] if many else [])
+    if recorded["transitions"] <= FEW:
+        return pytest.param(name)
+    longer = recorded["transitions"] > MANY
+    return pytest.param(name, marks=pytest.mark.verify if longer else pytest.mark.exhaustive)
 
 
 @pytest.mark.parametrize("name", [sized(name) for name in SMALL])

@@ -13,8 +13,16 @@ AT_ONCE = ("a held agent is called", "started is never sent", "alerts have resul
 
 SHOWN_BY = {
     "no missing result is awaited": 4,
-    "steps are claimed before their time": 11,
+    "a signal ends two steps": 2,
+    "a signal with a used id counts again": 2,
+    "a wait for a signal ends early": 2,
+    "a signal that is early is not kept": 2,
+    "a sleep ends before its time": 3,
+    "a poll counts as a failed attempt": 3,
+    "a wait is not ended": 3,
+    "steps are claimed before their time": 24,
     "a part leaves what depends on it": 10,
+    "a part forgets those before it": 10,
     "no attempt is the last": 6,
     "undos are sent under forgotten keys": 15,
     "requests to undo outlive keys": 15,
@@ -23,8 +31,8 @@ SHOWN_BY = {
     "failures stop no bulk run": 45,
     "a paused bulk run goes on": 25,
     "a bulk run passes over an order": 5,
-    "a bulk run takes an order twice": 9,
-    "a bulk run finishes early": 9,
+    "a bulk run takes an order twice": 19,
+    "a bulk run finishes early": 20,
     "a bulk run sends nothing": 5,
 }
 """The first random world that shows a fault, if it is a late one: it is looked at first."""
