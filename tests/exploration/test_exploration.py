@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 RECORDED = Path(__file__).with_name("states.json")
 RECORDS_ANEW = "EXPLORATION_RECORD"
 AT_MOST = 1_000_000
-FEW, MANY = 5_000, 20_000
+FEW, MANY = 5_000, 10_000
 """Transitions: of SMALL, `make test` explores the configurations with at most FEW, `make check`
 those with at most MANY, and `make verify` the others."""
 LONGEST = 10 * MINUTE
