@@ -109,9 +109,11 @@ def open_step(task: Task) -> str | None:
     since = since or {name: one.unexpected_since or 0 for name, one in steps if _is_retried(one)}
     first = min(since.values(), default=None)
     found = sorted(name for name, at in since.items() if at == first)
-    groups = ((name, _open_failure(task, name)) for name in found[1:] and found)
+    if len(found) <= 1:
+        return found[0] if found else None
+    groups = ((name, _open_failure(task, name)) for name in found)
     same = (name for name, one in groups if one is not None and one.group == task.failure)
-    return next(same, next(iter(found), None))
+    return next(same, found[0])
 
 
 def error_of(task: Task, step: str) -> StepError | None:
