@@ -34,6 +34,7 @@ from roundsman_console.project.upgrade import (
 from roundsman_console.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
 from tests.support.forked import CommandLine
+from tests.support.waiting_application import let_it_wait
 
 TEMPLATE = Path("template.yaml")
 PROJECT = Path(__file__).parents[2]
@@ -542,6 +543,17 @@ def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> No
     agent.write_text(code.replace("    return _create(request)", asks))
     passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
     assert passed.returncode == 0, passed.stdout
+
+
+@pytest.mark.exhaustive
+def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) -> None:
+    """A poll, a callback, a signal, long sleeps, the last of which ends it, and added steps."""
+    let_it_wait(shop)
+    passed = run_tests(
+        shop, "tests/test_workflows.py", "tests/test_stack.py", "tests/test_check.py"
+    )
+    assert passed.returncode == 0, passed.stdout
+    assert "5 passed" in passed.stdout
 
 
 @pytest.mark.exhaustive
