@@ -102,7 +102,7 @@ def _workflows(folder: Path) -> Mapping[str, Workflow]:
         sys.path.insert(0, layer)
     try:
         found = import_module("workflows.registry").WORKFLOWS
-    except Exception as error:  # the module is the application's, and may raise anything
+    except (Exception, SystemExit) as error:  # the module is the application's: anything may fail
         raise InspectorError(
             f"The workflows cannot be imported: {_place(error, folder.resolve())}."
         ) from error
@@ -111,7 +111,7 @@ def _workflows(folder: Path) -> Mapping[str, Workflow]:
     return found
 
 
-def _place(error: Exception, folder: Path) -> str:
+def _place(error: BaseException, folder: Path) -> str:
     """Return the file and line of the application at which an import failed, and the reason."""
     frames = [(frame.filename, frame.lineno) for frame in extract_tb(error.__traceback__)]
     reason = f"{type(error).__name__}: {error}"

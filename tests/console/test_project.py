@@ -89,6 +89,29 @@ def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 
+def test_agents_with_commas_between_them_are_alternatives_for_one_step(folder: Path) -> None:
+    made = types("init", "shop", "--agent", "stock", "--agent", "payment,payment_backup")
+    assert made.exit_code == 0, made.output
+    workflow = (folder / "shop/layers/workflows/workflows/shop.py").read_text()
+    assert "steps=(shop_stock, shop_payment)" in workflow
+    assert 'agents=("payment", "payment_backup"),' in workflow
+    assert (folder / "shop" / TEMPLATE).read_text().count("Location: stacks/agent.yaml") == 3
+    for agent in ("payment", "payment_backup"):
+        code = (folder / f"shop/functions/agents/{agent}/app.py").read_text()
+        assert f"@{agent}.performs(shop_payment)" in code
+        assert f"@{agent}.compensates(shop_payment)" in code
+    assert "refused-by-payment" in (folder / "shop/events/refused.json").read_text()
+
+
+@pytest.mark.exhaustive
+def test_an_application_whose_agents_are_alternatives_is_sound_and_its_tests_pass(
+    folder: Path,
+) -> None:
+    assert types("init", "shop", "--agent", "payment,payment_backup").exit_code == 0
+    passed = run_tests(folder / "shop", "tests/test_workflows.py", "tests/test_check.py")
+    assert passed.returncode == 0, passed.stdout
+
+
 def test_no_placeholder_is_left(shop: Path) -> None:
     assert not [path for path, text in texts(shop).items() if re.search(r"\{\{\w+\}\}", text)]
 

@@ -47,7 +47,7 @@ from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 from roundsman_console.audit.stored_order import StoredOrder, stored_order
-from roundsman_testing.faults import Crash, Faults, Hit
+from roundsman_testing.faults import Crash, Faults, FunctionExits, Hit
 from roundsman_testing.invariants.rules import Blame, Broken, Invariant, of_open
 from roundsman_testing.tasks import checked
 from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
@@ -105,6 +105,18 @@ class BatchOutcome(Enum):
     WELL = "they are done"
     FAILED = "they come again"
     DIED = "the process died"
+
+
+class NotYetTaken(LookupError):
+    """The order has no task yet: its event may still wait in a queue."""
+
+
+def _is_so(until: Callable[[], bool]) -> bool:
+    """Whether the condition is true; False if it reads the task of an order that still waits."""
+    try:
+        return until()
+    except NotYetTaken:
+        return False
 
 
 class World:
@@ -602,7 +614,8 @@ class World:
     ) -> "World":
         """Run until nothing is left to happen, for the time `for_`, or until `until()` is true.
 
-        Of the two it ends at whichever comes first; `until` that is true already moves no clock.
+        Of the two it ends at whichever comes first; `until` that is true already moves no clock. It
+        is false while it reads the task of an order whose event still waits.
         Nothing is left when all queues are empty, no task has a due entry, and no failure group has
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
@@ -632,9 +645,10 @@ class World:
     def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
         __tracebackhide__ = True
         check = EndlessCheck(self.now)
-        while not (until is not None and until()):
+        while not (until is not None and _is_so(until)):
             if not self._step(end):
                 if until is not None and end is None:
+                    until()  # raises LookupError if it is about an order that was never taken
                     what = "nothing is left to happen, and the condition in `until` never holds"
                     raise AssertionError(self.failed(what))
                 self._check_rest()
@@ -910,6 +924,8 @@ class World:
             return BatchOutcome.FAILED
         except UntypedError:
             raise  # a mistake of the author, and not of the engine
+        except SystemExit as ended:
+            raise FunctionExits(str(who), ended) from ended
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
             return BatchOutcome.FAILED
@@ -1078,9 +1094,11 @@ class World:
         """
         if order_id not in self.processes.watch.tasks:
             aside = "".join(f"; rejected: {found}" for found in self.post.put_aside)
-            waits = "; run() has it taken" if self.queues.waiting and not aside else ""
             name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
-            raise LookupError(f"{name} was never taken{aside}{waits}")
+            said = f"{name} was never taken{aside}"
+            if self.queues.waiting and not aside:
+                raise NotYetTaken(f"{said}; run() has it taken")
+            raise LookupError(said)
         task = self.processes.watch.tasks[order_id]
         return checked(task, self.processes.plans.plan(task.plan))
 
