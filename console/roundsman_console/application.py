@@ -11,7 +11,8 @@ from roundsman.definition.workflow import Workflow
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
-from roundsman.submission.events import ORDER_ID, EventReader
+from roundsman.submission.events import ORDER_ID, PROCESSING, EventReader
+from roundsman.submission.processing import read_processing
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.errors import InspectorError
@@ -69,13 +70,20 @@ def check_event(name: str, body: str, hint: str = "") -> None:
 
 
 def order_id_of(body: str) -> str | None:
-    """Return the order id of an event; None if it is not an object that has one."""
+    """Return the id that the order of an event gets; None if it is not an object that has one.
+
+    One run of a schedule has its time in the id.
+    """
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    found = event.get("orderId") if isinstance(event, dict) else None
-    return found if isinstance(found, str) and found else None
+    found = event.get(ORDER_ID) if isinstance(event, dict) else None
+    if not isinstance(found, str) or not found:
+        return None
+    options = event.get(PROCESSING)
+    run = read_processing(options, now=now(), workflows={}, reply_queue_problem=lambda _: None).run
+    return f"{found}-{run}" if run else found
 
 
 def _order_id_problem(body: str) -> str:

@@ -17,6 +17,7 @@ from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
+from roundsman.model.checks import shown
 from roundsman.model.instants import read_instant
 from roundsman.model.json import Json
 
@@ -152,7 +153,7 @@ def compile_condition(where: str, expression: object) -> None:
     would then fail every order instead of the import.
     """
     if not isinstance(expression, str):
-        raise DefinitionError(f"{where} must be a JMESPath expression, not {expression!r}")
+        raise DefinitionError(f"{where} must be a JMESPath expression, not {shown(expression)}")
     refused = f"{where} is not valid JMESPath: {expression!r}"
     try:
         parsed: Node = _compiled(expression).parsed

@@ -23,6 +23,8 @@ from roundsman.model.checks import (
     check_name,
     check_tuple,
     check_type,
+    check_wait,
+    shown,
 )
 from roundsman.model.instants import SKEW, format_duration, milliseconds
 from roundsman.model.priority import Priority
@@ -308,7 +310,7 @@ class Step:
     def _check_heartbeat(self, where: str) -> None:
         if self.heartbeat_within is None:
             return
-        check_duration(f"{where}: heartbeat_within", self.heartbeat_within)
+        check_wait(f"{where}: heartbeat_within", self.heartbeat_within)
         if self.heartbeat_within >= self.complete_within:
             raise DefinitionError(f"{where}: heartbeat_within must be shorter than complete_within")
 
@@ -317,7 +319,7 @@ class Step:
         if isinstance(tolerated, bool) or not isinstance(tolerated, int | float):
             raise DefinitionError(
                 f"{where}: tolerate must be a number of items, such as 2, or a share of them, such "
-                f"as 0.1, not {tolerated!r}"
+                f"as 0.1, not {shown(tolerated)}"
             )
         if not isinstance(tolerated, int) and not 0 <= tolerated < 1:
             raise DefinitionError(
@@ -508,7 +510,7 @@ class Signal(_StepWithoutAgent):
         super().__post_init__()
         where = f"step {self.name!r}"
         check_name(f"{where}: signal", self.signal)
-        check_duration(f"{where}: within", self.within)
+        check_wait(f"{where}: within", self.within)
         check_type(f"{where}: result_masked", self.result_masked, bool)
 
 
@@ -810,7 +812,7 @@ class Workflow:
                             f"{where}: step {step.name!r} comes after {before!r}, "
                             "but no step has that name"
                         )
-                elif listed.get(before.name) is not before:
+                elif before.name not in listed:
                     raise DefinitionError(
                         f"{where}: step {step.name!r} comes after {before.name!r}, "
                         "which is not listed in steps; add it"
@@ -822,6 +824,13 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
+        for step in self.steps:
+            for before in step.after:
+                if isinstance(before, Step) and listed[before.name] is not before:
+                    raise DefinitionError(
+                        f"{where}: step {step.name!r} comes after another step {before.name!r} "
+                        f"than that in steps, such as a copy; write after=({before.name!r},)"
+                    )
         self._check_sleeps(where)
         for step in self.steps:
             for what, expression in step.expressions():

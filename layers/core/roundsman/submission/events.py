@@ -114,6 +114,22 @@ class EventShape(Shape):
         return (InputShape(EventFields, "event") if own else self.input).field(name)
 
 
+ENGINE_MESSAGE = (
+    "it is a message to the scheduler or to an agent, which send these themselves; an order event "
+    "has an orderId"
+)
+"""The problem of a command, a request or a reply that was sent to the SubmissionQueue."""
+
+
+def content_hash(event: Mapping[str, Json], order_id: str) -> str:
+    """Return what identifies the content of an order event; two with one id and hash are one order.
+
+    It is that of all fields but `processing`, with the id that the order gets.
+    """
+    given = {name: value for name, value in event.items() if name != PROCESSING}
+    return sha256(canonical_json({**given, ORDER_ID: order_id}))
+
+
 class EventReader:
     """Reads events for the workflows of an application.
 
@@ -151,6 +167,8 @@ class EventReader:
                 return _cancellation(event) if kind == CANCEL else _signal(body, event)
             # The other problems of the order are irrelevant then.
             _reject(too_large or [*mixed, *problems], order_id, processing, is_order=False)
+        if ORDER_ID not in event and "taskId" in event:
+            _reject([Problem("", ENGINE_MESSAGE)], None, processing, is_order=False)
         given = {n: v for n, v in event.items() if n not in (ORDER_ID, PROCESSING)}
         if too_large:
             _reject(too_large, order_id, processing)
@@ -165,7 +183,7 @@ class EventReader:
         return ValidOrder(
             order_id=order_id,
             content={**content, ORDER_ID: order_id},
-            content_hash=sha256(canonical_json({**given, ORDER_ID: order_id})),
+            content_hash=content_hash(event, order_id),
             plan=processing.workflow.plan,
             options=processing.options,
         )
