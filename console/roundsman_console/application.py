@@ -11,8 +11,7 @@ from roundsman.definition.workflow import Workflow
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
-from roundsman.submission.events import ORDER_ID, PROCESSING, EventReader
-from roundsman.submission.processing import read_processing
+from roundsman.submission.events import ORDER_ID, EventReader, given_order_id
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.errors import InspectorError
@@ -70,20 +69,12 @@ def check_event(name: str, body: str, hint: str = "") -> None:
 
 
 def order_id_of(body: str) -> str | None:
-    """Return the id that the order of an event gets; None if it is not an object that has one.
-
-    One run of a schedule has its time in the id.
-    """
+    """Return the id that the order of an event gets; None if it is not an object that has one."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    found = event.get(ORDER_ID) if isinstance(event, dict) else None
-    if not isinstance(found, str) or not found:
-        return None
-    options = event.get(PROCESSING)
-    run = read_processing(options, now=now(), workflows={}, reply_queue_problem=lambda _: None).run
-    return f"{found}-{run}" if run else found
+    return given_order_id(event) if isinstance(event, dict) else None
 
 
 def _order_id_problem(body: str) -> str:

@@ -121,6 +121,19 @@ ENGINE_MESSAGE = (
 """The problem of a command, a request or a reply that was sent to the SubmissionQueue."""
 
 
+def given_order_id(event: Mapping[str, Json]) -> str | None:
+    """Return the id that the order of an event gets, valid or not; None if the event has none.
+
+    One run of a schedule has its time in the id.
+    """
+    order_id = event.get(ORDER_ID)
+    if not isinstance(order_id, str) or not order_id:
+        return None
+    options = event.get(PROCESSING)
+    run = read_processing(options, now=0, workflows={}, reply_queue_problem=lambda _: None).run
+    return f"{order_id}-{run}" if run else order_id
+
+
 def content_hash(event: Mapping[str, Json], order_id: str) -> str:
     """Return what identifies the content of an order event; two with one id and hash are one order.
 
