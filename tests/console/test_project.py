@@ -81,10 +81,10 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
 
 
 def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
-    """Each part of the package but the client alone, which `cli` has, the project's own, and what
+    """Each part of the package but what others have (the client, the tests in memory), and what
     only the console of a team needs."""
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev", "serve"}))
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "serve", "unit"}))
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 
