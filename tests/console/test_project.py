@@ -162,6 +162,14 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(folder: Path) -> None:
     assert texts(folder) == {Path("shop/mine.txt"): "mine"}
 
 
+def test_a_folder_that_has_only_an_environment_gets_the_files_beside_it(folder: Path) -> None:
+    (folder / "shop/.venv/bin").mkdir(parents=True)
+    (folder / "shop/.venv/bin/python").write_text("mine")
+    assert types("init", "shop").exit_code == 0
+    assert (folder / "shop/.venv/bin/python").read_text() == "mine"
+    assert (folder / "shop" / TEMPLATE).exists()
+
+
 def test_the_wheel_that_was_installed_is_kept_in_the_application(folder: Path) -> None:
     wheel = folder / "roundsman-0.1.0-py3-none-any.whl"
     wheel.write_bytes(b"\x00wheel")

@@ -12,6 +12,7 @@ from tools.docs_site import (
     as_table,
     expanded,
     for_the_site,
+    llms_txt,
     loaded_from_outside,
     pages_in,
 )
@@ -63,6 +64,27 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert len(set(listed)) == len(listed)
     assert set(listed) == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
     assert pages_in("decisions")[0] == "decisions/index.md"
+
+
+def test_the_list_for_programs_has_every_page_with_its_title_and_what_it_is_for() -> None:
+    nav = expanded(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    pages = {
+        str(path.relative_to(DOCS)): (f"at/{path.stem}", path.read_text(encoding="utf-8"))
+        for path in DOCS.rglob("*.md")
+    }
+    text = llms_txt("Roundsman", "What it is", nav, pages)
+    assert text.startswith(
+        "# Roundsman\n\n> What it is\n\n## Start\n\n- [Roundsman](at/index): For "
+    )
+    listed = re.findall(r"^- \[(.+?)\]\((\S+?)\): (.+)$", text, re.MULTILINE)
+    assert len(listed) == text.count("\n- ") == len(pages)
+    assert sorted(address for _, address, _ in listed) == sorted(at for at, _ in pages.values())
+    assert {page.partition("\n")[0] for _, page in pages.values()} == {
+        f"# {title}" for title, _, _ in listed
+    }
+    assert not [about for _, _, about in listed if len(about) < 20 or "](" in about]
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sections == ["Start", *(next(iter(one)) for one in nav if isinstance(one, dict))]
 
 
 def _pages(nav: object) -> list[str]:

@@ -1,8 +1,10 @@
 """Each command installs its part of the lock: what it needs, and nothing that only others do."""
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import distribution
+from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,38 @@ def test_the_tests_of_an_edit_and_the_demo_install_no_tools_of_other_commands(
 def test_the_whole_is_all_of_the_lock(capsys: pytest.CaptureFixture[str]) -> None:
     assert installed_by("ALL", capsys) == names(LOCKED)
     assert {*asked(SETTINGS, [], ["dev"])} < names(LOCKED)
+
+
+def test_what_the_tests_of_an_edit_import_at_once_is_in_their_part(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """pytest imports each module of tests, also those whose tests it does not run."""
+    part_of = packages_distributions()
+    here = installed_by("TEST", capsys)
+    for folder in ("tests", "benchmarks", "testing"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if not path.is_relative_to(ROOT / "tests" / "browser"):
+                missing = {
+                    package
+                    for package in imported_at_once(path)
+                    if not {name_of(one) for one in part_of.get(package, ())} & {*here, "roundsman"}
+                }
+                assert missing == set(), f"{path} imports {missing}"
+
+
+def imported_at_once(path: Path) -> set[str]:
+    """The packages of others that a module imports as soon as it is imported."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    found = {
+        (name or "").partition(".")[0]
+        for node in body
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    ours = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"workflows"}
+    return found - ours - sys.stdlib_module_names

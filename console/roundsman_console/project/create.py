@@ -21,6 +21,7 @@ from roundsman_console.project.workflows import (
     REGISTRY,
     event_of,
     smoke_event_of,
+    step_name,
     workflow_files,
 )
 
@@ -53,6 +54,8 @@ def create(
         "version": version,
         "wheel": "" if wheel is None else FIND_VENDORED,
         "last": agents[-1],
+        "workflow": workflows[0],
+        "last_step": step_name(workflows[0], agents[-1]),
     }
     vendored = dict(stacks())
     made = {path: fill(text, values) for path, text in skeleton()} | vendored
