@@ -3,8 +3,9 @@
     python -m benchmarks.installed                # all, into benchmarks/installed.json; minutes
     python -m benchmarks.installed unit demo      # these only
 
-Megabytes are those of `du`, without what Python has compiled meanwhile. Seconds are those of the
-first time, with what pip has in its cache: the second of two runs has a warm one.
+Megabytes are those of `du` after the installation, before Python compiles what it imports. Seconds
+are those of the first time; `then` are those of the next, or of the tests once all is installed.
+What pip has in its cache is not loaded again: the second of two runs has a warm one.
 """
 
 import argparse
@@ -55,12 +56,16 @@ class Terminal:
             raise SystemExit(f"{commands}\n{done.stdout}{done.stderr}")
         return round(time.monotonic() - began)
 
-    def megabytes(self, *patterns: str) -> int:
-        """Return the size of the folders that match."""
-        found = [str(path) for pattern in patterns for path in self.folder.glob(pattern)]
-        command = ["du", "-scm", "--exclude=__pycache__", *found]
+    def megabytes(self, pattern: str, *options: str) -> int:
+        """Return the size of the folder that matches. `options` are those of `du`."""
+        [found] = self.folder.glob(pattern)
+        command = ["du", "-sm", *options, str(found)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return int(done.stdout.splitlines()[-1].split()[0])
+        return int(done.stdout.split()[0])
+
+    def emulator(self, project: str) -> int:
+        """Return the size of the local AWS of a project, which has run already."""
+        return self.megabytes(f"{project}/.cache/emulator-*/", "--exclude=__pycache__")
 
     def make_shop(self) -> None:
         """Make an application, without an environment."""
@@ -107,7 +112,7 @@ def local(here: Terminal) -> Figures:
     up, down = (f".venv/bin/roundsman local {verb}" for verb in ("up", "down"))
     seconds = here.run(up, "shop")
     here.run(down, "shop")
-    megabytes = here.megabytes("shop/.cache/emulator-*")
+    megabytes = here.emulator("shop")
     then = here.run(up, "shop")
     here.run(down, "shop")
     return {"seconds": seconds, "megabytes": megabytes, "then": then}
@@ -116,8 +121,10 @@ def local(here: Terminal) -> Figures:
 def demo(here: Terminal) -> Figures:
     """`make demo` of this project."""
     here.copy_project()
-    seconds = here.run("make demo", "project")
-    megabytes = here.megabytes("project/.venv", "project/.cache/emulator-*")
+    installing = here.run("make .venv/.demo", "project")
+    environment = here.megabytes("project/.venv")
+    seconds = installing + here.run("make demo", "project")
+    megabytes = environment + here.emulator("project")
     return {"seconds": seconds, "megabytes": megabytes, "then": here.run("make demo", "project")}
 
 

@@ -14,14 +14,13 @@ from roundsman_console.project.files import (
     stacks,
     write_new_folder,
 )
-from roundsman_console.project.names import check_agent, stack_name, workflow_name
+from roundsman_console.project.names import check_agent, stack_name, step_name, workflow_name
 from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, record_of
 from roundsman_console.project.workflows import (
     FOLDER,
     REGISTRY,
     event_of,
     smoke_event_of,
-    step_name,
     workflow_files,
 )
 
