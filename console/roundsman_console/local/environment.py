@@ -3,7 +3,7 @@
 There are two environments. One runs the emulator. The other runs the functions, and contains only
 what the Python runtime of AWS Lambda contains, so that a dependency that is missing from a layer
 also fails here. The emulator's uses the packages of the other one, in the same versions: they are a
-large part of what it needs. In the end pip removes itself from it.
+large part of what it needs. Its pip also builds the layers.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def _steps(
     yield [*pip, "--python", functions, *wanted, str(runtime_lock)]
     yield [emulator, "-c", _SHARE, str(made.folder / "functions")]
     yield [*pip, *wanted, str(emulator_lock)]
-    yield [*pip, "uninstall", "--quiet", "--yes", "pip", "setuptools"]
+    yield [*pip, "uninstall", "--quiet", "--yes", "setuptools"]  # nothing needs it; it is large
 
 
 _SHARE = """
