@@ -5,6 +5,7 @@ commands for the stack, in their order).
 """
 
 import shlex
+import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
@@ -46,8 +47,10 @@ def test_the_page_happens_as_it_says(
 ) -> None:
     monkeypatch.chdir(APPLICATION)
     monkeypatch.setenv("ROUNDSMAN_STACK", "roundsman")  # the name that the fixture gives it
-    # A command that waits for an outcome lets the functions work.
-    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: 0, sleep=lambda _: run()))
+    # A command that waits for the stack lets it work meanwhile, as it does beside one.
+    monkeypatch.setattr(
+        clock, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: run())
+    )
 
     def run() -> None:
         with redirect_stdout(StringIO()):  # functions write their metrics there
