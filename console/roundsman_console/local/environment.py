@@ -26,6 +26,8 @@ from roundsman_console.locks_folder import lock
 
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """The Lambda runtime that the functions run on: the Python that makes the environments."""
+MANNER = 2
+"""Counts the changes of how they are made: one that was made in another way is not used."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def ensure_environment(
 
 
 def _fingerprint(locks: list[Path]) -> str:
-    digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
+    digest = hashlib.sha256(f"{MANNER} {sys.version} {sys.base_prefix}".encode())
     for path in locks:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
