@@ -52,8 +52,9 @@ def test_lean_has_one_alarm_which_is_raised_if_the_supervisor_is_not_started_or_
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SupervisorFunction"}}]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
-    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("breaching", 3)
-    assert alarm["AlarmActions"] == [{"Ref": "AlertTopic"}]
+    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("missing", 3)
+    for actions in ("AlarmActions", "InsufficientDataActions", "OKActions"):
+        assert alarm[actions] == [{"Ref": "AlertTopic"}], actions
 
 
 def test_standard_has_the_alarms_on_what_no_pass_can_see() -> None:
