@@ -167,8 +167,8 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
 
 
 def test_an_alarm_without_data_is_raised_if_that_is_what_it_watches(operator: Operator) -> None:
-    """SupervisorHasNotRunAlarm is without data when the supervisor is not started; so is an alarm on
-    a queue that nobody uses, which says nothing."""
+    """SupervisorHasNotRunAlarm is, when the supervisor is not started. So is an alarm on a queue
+    that nobody uses, which says nothing."""
     topic = operator.world.stack.outputs["AlertTopicArn"]
     client = boto3.client("cloudwatch")
     for name, actions in (("SupervisorHasNotRunAlarm", [topic]), ("MailBacklogAlarm", [])):

@@ -45,7 +45,7 @@ def test_an_evaluation_is_lean_with_the_fewest_instances_and_runs_in_a_new_accou
 
 
 def test_the_tables_of_an_evaluation_can_be_removed_with_it(evaluation: PlannedStack) -> None:
-    """`roundsman delete --tables` removes tables that nothing protects without another deployment."""
+    """`roundsman delete --tables` removes what nothing protects without another deployment."""
     assert evaluation.parameters["DeletionProtection"] == "false"
     assert check_stack(evaluation, None).status is CheckStatus.OK
 
