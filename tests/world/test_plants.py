@@ -7,6 +7,9 @@ from tests.support.plants import PLANTS, Plant
 from tests.support.random_worlds import RandomWorld
 
 WORLDS = 25
+WORLDS_OF_CHECK = 8
+"""Of those without a fault; `make verify` runs them all, and `make check` other stories, too."""
+LONG = pytest.mark.verify
 
 AT_ONCE = ("a held agent is called", "started is never sent", "alerts have results")
 """The faults that the first world shows within a moment."""
@@ -66,7 +69,12 @@ def test_the_late_worlds_are_those_of_faults() -> None:
     assert SHOWN_BY.keys() <= {plant.what for plant in PLANTS}
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(WORLDS))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=pytest.mark.exhaustive if seed < WORLDS_OF_CHECK else LONG)
+        for seed in range(WORLDS)
+    ],
+)
 def test_a_random_world_without_a_fault_is_quiet(seed: int) -> None:
     RandomWorld(seed).run()

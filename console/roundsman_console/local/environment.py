@@ -2,7 +2,8 @@
 
 There are two environments. One runs the emulator. The other runs the functions, and contains only
 what the Python runtime of AWS Lambda contains, so that a dependency that is missing from a layer
-also fails here.
+also fails here. The emulator's uses the packages of the other one, in the same versions: they are a
+large part of what it needs. In the end pip removes itself from it.
 """
 
 import hashlib
@@ -84,8 +85,21 @@ def _steps(
     emulator, functions = str(made.emulator_python), str(made.functions_python)
     venv = [sys.executable, "-m", "venv", "--clear"]
     pip = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    wanted = ["install", "--retries", "2", "--progress-bar", "off", "--require-hashes", "-r"]
+    wanted = ["install", "--retries", "2", "--progress-bar", "off", "--no-compile"]
+    wanted += ["--require-hashes", "-r"]
     yield [*venv, str(made.folder / "emulator")]
-    yield [*pip, *wanted, str(emulator_lock)]
     yield [*venv, "--without-pip", str(made.folder / "functions")]
     yield [*pip, "--python", functions, *wanted, str(runtime_lock)]
+    yield [emulator, "-c", _SHARE, str(made.folder / "functions")]
+    yield [*pip, *wanted, str(emulator_lock)]
+    yield [*pip, "uninstall", "--quiet", "--yes", "pip", "setuptools"]
+
+
+_SHARE = """
+import pathlib, sys, sysconfig
+
+own = pathlib.Path(sysconfig.get_path("purelib"))
+shared = pathlib.Path(sys.argv[1]) / own.relative_to(sys.prefix)
+own.joinpath("functions.pth").write_text(f"{shared}\\n")
+"""
+"""Lets the Python that runs it import the packages of the environment in the given folder."""
