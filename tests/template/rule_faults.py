@@ -116,6 +116,13 @@ def deleted_layer(application: Application) -> Application:
     return changed(application, put(f"Resources/{name}/DeletionPolicy", "Delete"))
 
 
+def snapshot_of_an_old_runtime(application: Application) -> Application:
+    """An agent that begins from a snapshot, with a runtime that has none."""
+    snapshot: Json = {"ApplyOn": "PublishedVersions"}
+    older = changed(application, put("GiftWrapFunction/Runtime", "python3.11"))
+    return changed(older, put("GiftWrapFunction/SnapStart", snapshot))
+
+
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 SERVICE_NAME = "GiftWrapFunction/Environment/Variables/POWERTOOLS_SERVICE_NAME"
 CONCURRENCY = "BillingFunctionRequests/ScalingConfig/MaximumConcurrency"
@@ -165,6 +172,9 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
             "GiftWrapRequestQueue: its VisibilityTimeout is 200 s",
         ),
         (drop("BillingReplyQueue/VisibilityTimeout"), "BillingReplyQueue"),
+    ),
+    blocks.snapstart_runtimes: (
+        (snapshot_of_an_old_runtime, "GiftWrapFunction: Lambda has no SnapStart for python3.11"),
     ),
     blocks.backlog_alarms: (
         (
