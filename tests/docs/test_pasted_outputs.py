@@ -57,7 +57,7 @@ COMPARED = {
 
 NO_OUTPUT = re.compile(
     r"fields @|filter |annotation\.|curl |roundsman |make |sam |\$ aws |functions/\*/app\.py"
-    r"| +\+-| your app"
+    r"| +\+-| your app| \w+ -->"
 )
 """How a block begins that is typed, or drawn, and not printed."""
 
