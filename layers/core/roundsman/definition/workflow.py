@@ -14,6 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.definition.expressions import NotThere, compile_condition, shape_of, steps_read
+from roundsman.definition.service_events import From
 from roundsman.errors import DefinitionError, kind_of
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
@@ -555,6 +556,9 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
+    events: tuple[From, ...] = ()
+    """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
+    the plan."""
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
@@ -583,6 +587,12 @@ class Workflow:
                     f"{where}: masked has {path!r}, which is not a path; write card.number, "
                     "guests[].passport for each item of a list, or pins.*.pin for each key"
                 )
+        check_tuple(
+            f"{where}: events",
+            self.events,
+            (From,),
+            'declarations, such as (From(topic="orders"),)',
+        )
         if self.input is not None:
             self._check_input(where)
 
