@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from roundsman.aws.sqs.event_sources import STATEMENT, sources_in
+from roundsman.aws.sqs.event_sources import sources_in
+from roundsman.ports import SOURCES_STATEMENT
 from roundsman_console.check.reading import items
 from roundsman_console.template import Document, Template, mapping_of, part
 from tests.project import SERVICE_URLS, TEMPLATE
@@ -185,7 +186,9 @@ def test_submission_reads_the_list_of_the_policy() -> None:
     one = policy({"SubmitterSources": TOPIC})
     assert sources_in(json.dumps(one)) == (TOPIC,)
     assert sources_in(json.dumps(policy({}))) == ()
-    assert [each["Sid"] for each in map(mapping_of, items(one["Statement"]))].count(STATEMENT) == 1
+    assert [each["Sid"] for each in map(mapping_of, items(one["Statement"]))].count(
+        SOURCES_STATEMENT
+    ) == 1
 
 
 @pytest.mark.parametrize(

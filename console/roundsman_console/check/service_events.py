@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from roundsman.definition.service_events import From
+from roundsman.ports import SOURCES_STATEMENT
 from roundsman_console.check.application import Application, Rule
 from roundsman_console.check.reading import at, mappings_in, parameters
 from roundsman_console.template import Document, Json, mapping_of, part
 
-POLICY, STATEMENT = "SubmissionQueuePolicy", "TakesEventsOfSources"
+POLICY = "SubmissionQueuePolicy"
 PARAMETER = "SubmitterSources"
 SERVICES: Mapping[str, str] = {
     "topic": "sns.amazonaws.com",
@@ -74,7 +75,7 @@ def _listed_kinds(template: Document, values: Mapping[str, str]) -> Iterator[str
     """
     policy = mapping_of(part(template, "Resources").get(POLICY, {}))
     for statement in _statements(at(policy, "Properties", "PolicyDocument", "Statement")):
-        if statement.get("Sid") == STATEMENT:
+        if statement.get("Sid") == SOURCES_STATEMENT:
             listed = at(statement, "Condition", "ArnLike", "aws:SourceArn")
             yield from _kinds_in(template, listed, values)
 

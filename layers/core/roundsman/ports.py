@@ -45,6 +45,10 @@ LONGEST_DELAY = 15 * MINUTE
 """The largest DelaySeconds of SQS, in ms. The due index finds what starts later than that."""
 
 
+SOURCES_STATEMENT = "TakesEventsOfSources"
+"""The statement of the SubmissionQueue's policy that admits them (`stacks/engine.yaml`)."""
+
+
 class EventSources(Protocol):
     """The topics, buckets and rules whose events a stack takes (`SubmitterSources`)."""
 

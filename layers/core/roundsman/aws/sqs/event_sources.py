@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
+from roundsman.ports import SOURCES_STATEMENT
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from roundsman.submission.service_events import ListedSources
 
-STATEMENT = "TakesEventsOfSources"
-"""The statement of the queue's policy that admits them (`stacks/engine.yaml`)."""
 SOURCE_ARN = "aws:SourceArn"
 
 
@@ -59,7 +58,7 @@ def sources_in(policy: str | None) -> Sequence[str]:
     document: object = json.loads(policy)
     given = document.get("Statement") if isinstance(document, Mapping) else None
     for statement in given if isinstance(given, list) else [given]:
-        if isinstance(statement, Mapping) and statement.get("Sid") == STATEMENT:
+        if isinstance(statement, Mapping) and statement.get("Sid") == SOURCES_STATEMENT:
             arns = statement["Condition"]["ArnLike"][SOURCE_ARN]
             return (arns,) if isinstance(arns, str) else tuple(arns)
     return ()
