@@ -1,34 +1,28 @@
-"""The pictures in README.md and docs/: of the console at three widths, and of a report.
+"""The pictures in README.md and docs/, of the console at three widths.
 
 REWRITE_PAGES=1 writes them into docs/images. Otherwise they are made, and what is stored must be
 there, of the same width, referred to, and small. Fonts differ between machines, so the pixels are
 not compared.
 """
 
-import json
 import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from roundsman_console.prove.report_html import report_html
 from roundsman_console.web.live import LIVE_SECONDS
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.browser.pages import addresses
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 HOW_TO = ROOT / "docs" / "how-to"
-PAGES = (ROOT / "README.md", HOW_TO / "open-the-console.md", HOW_TO / "prove.md")
+PAGES = (ROOT / "README.md", HOW_TO / "open-the-console.md")
 LARGEST = 150_000  # bytes
 
 
@@ -51,10 +45,6 @@ PICTURES = (
     Picture("console-narrow", "overview", NARROW, 720),
     Picture("console-narrow-order", "archived", NARROW, 720, dark=True),
 )
-
-
-REPORT = Picture("proof-report", "", WIDE, 900)
-"""The beginning of the report of docs/how-to/prove-report.json."""
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +73,6 @@ def test_the_docs_have_pictures_of_the_console(busy_desk: Desk, picture: Picture
     check(picture, page.screenshot())
 
 
-def test_the_docs_have_a_picture_of_a_report(chromium: "Browser") -> None:
-    report = json.loads((HOW_TO / "prove-report.json").read_text(encoding="utf-8"))
-    page = chromium.new_page(viewport={"width": REPORT.width, "height": REPORT.height})
-    page.set_content(report_html(report))
-    check(REPORT, page.screenshot())
-    page.close()
-
-
 def check(picture: Picture, made: bytes) -> None:
     """Compare a picture that was made with the stored one, or store it."""
     stored = IMAGES / f"{picture.name}.png"
@@ -105,6 +87,6 @@ def check(picture: Picture, made: bytes) -> None:
 
 def test_each_picture_is_shown_somewhere_and_each_that_is_shown_exists() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert {path.stem for path in IMAGES.glob("*.png")} == {one.name for one in (*PICTURES, REPORT)}
-    for picture in (*PICTURES, REPORT):
+    assert {path.stem for path in IMAGES.glob("*.png")} == {one.name for one in PICTURES}
+    for picture in PICTURES:
         assert f"images/{picture.name}.png)" in text

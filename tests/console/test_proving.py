@@ -361,7 +361,7 @@ def test_a_proof_that_is_kept_leaves_its_report_and_nothing_else(
     assert result.exit_code == 0, result.output
     [folder] = tmp_path.iterdir()
     assert removals == [folder.name]
-    assert {one.name for one in folder.iterdir()} == {"report.html", "report.json", "seen.jsonl"}
+    assert {one.name for one in folder.iterdir()} == {"report.json", "report.txt", "seen.jsonl"}
     assert "Every promise that could be judged was kept." in result.stdout
 
 

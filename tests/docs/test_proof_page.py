@@ -9,6 +9,7 @@ import pytest
 from roundsman_console.prove.application.orders import ProofOrder, Treatment
 from roundsman_console.prove.faults import FAULTS, Fault
 from roundsman_console.prove.promises import RunPromise
+from roundsman_console.prove.text import report_text
 from tests.console.schemas import assert_schema
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
@@ -55,3 +56,9 @@ def test_the_example_of_a_report_is_one_of_this_release() -> None:
 def test_the_page_lists_every_fault_and_every_promise_of_the_run() -> None:
     assert len(rows_after("fault")) == len(FAULTS)
     assert rows_after("promise") == [[f"`{one.name}`", one.value] for one in RunPromise]
+
+
+def test_the_lines_of_a_report_on_the_page_are_those_of_the_example() -> None:
+    report = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    block = PAGE.split("## Read the report")[1].split("```text\n")[1].split("```")[0]
+    assert set(block.splitlines()) <= set(report_text(report).splitlines())

@@ -17,13 +17,12 @@ from roundsman_console.prove.documents import ProofReportDocument
 from roundsman_console.prove.duration import seconds_of_orders
 from roundsman_console.prove.removal import ProofRecord, forget, proofs_left, remove
 from roundsman_console.prove.report import report_of
-from roundsman_console.prove.report_html import report_html
 from roundsman_console.prove.run import Proof, new_run
 from roundsman_console.prove.stored_lines import lines_of, read_proof
-from roundsman_console.prove.text import print_plan, print_report
+from roundsman_console.prove.text import print_plan, print_report, report_text
 from roundsman_console.terminal import results, say
 
-SEEN, REPORT, PAGE = "seen.jsonl", "report.json", "report.html"
+SEEN, REPORT, TEXT = "seen.jsonl", "report.json", "report.txt"
 ORDERS, MOST_ORDERS = 1_000, 10_000
 LEAST_MINUTES, MOST_MINUTES = 35, 240
 CLEAN_UP = "roundsman prove --clean-up"
@@ -115,14 +114,14 @@ def _prove(
             report = report_of(document)
             _write(folder / SEEN, "".join(lines_of(document)))
             _write(folder / REPORT, json.dumps(report, indent=2) + "\n")
-            _write(folder / PAGE, report_html(report))
+            _write(folder / TEXT, report_text(report))
     finally:
         with uninterrupted():
             left += _removed(record, folder, progress)
             project.forget()
             _say_left(left)
     if not as_json:
-        say(f"The report is {folder / PAGE}, and what was seen {folder / SEEN}.")
+        say(f"The report is {folder / TEXT}, and what was seen {folder / SEEN}.")
     return report, left
 
 

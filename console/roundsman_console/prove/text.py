@@ -1,7 +1,9 @@
 """What a proof prints: its plan, and what it has found."""
 
 from collections.abc import Iterator
+from io import StringIO
 from itertools import groupby
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -9,14 +11,24 @@ from rich.table import Table
 from roundsman_console.cells import plain
 from roundsman_console.counted import counted
 from roundsman_console.prove.deployment import Place
-from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.documents import FaultDocument, ProofReportDocument
 from roundsman_console.prove.duration import estimated_minutes
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
-from roundsman_console.prove.report_html import NOT_REPORTED, NOT_TRIED, SENTENCES, outcome_of
 
 SHOWN = 20
-"""The number of violations in the text; the files have more."""
+"""The number of violations in the text; the JSON has all."""
+WIDTH = 132
+"""The width of the text in a file, in letters."""
+
+NOT_TRIED: Final = "not tried here, because"
+NOT_REPORTED: Final = "not reported yet"
+SENTENCES: Final = {
+    "kept": "Every promise that could be judged was kept.",
+    "broken": "A promise was broken.",
+    "unfinished": "No promise was found broken, and the proof did not see everything.",
+}
+"""What each verdict means."""
 
 
 def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
@@ -48,6 +60,13 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
         ),
         soft_wrap=True,
     )
+
+
+def report_text(report: ProofReportDocument) -> str:
+    """Return what `print_report` prints, as the text of a file."""
+    console = Console(file=StringIO(), record=True, width=WIDTH)
+    print_report(report, console)
+    return console.export_text()
 
 
 def print_report(report: ProofReportDocument, console: Console) -> None:
@@ -99,7 +118,11 @@ def _cost(report: ProofReportDocument) -> str:
 
 def _lines(report: ProofReportDocument) -> Iterator[str]:
     for one in report["faults"]:
-        yield f"fault {one['fault']}: {outcome_of(one)}"
+        yield f"fault {one['fault']}: {_outcome_of(one)}"
+    for latency in report["latencies"]:
+        half, most, longest = (f"{latency[name]:,.1f}" for name in ("p50", "p99", "longest"))
+        orders = f"{counted(latency['orders'], 'order')} of which {latency['treatment']}"
+        yield f"{orders}: half ended within {half} s, 99 % within {most} s, all within {longest} s"
     yield _cost(report)
     for failure in report["functionFailures"]:
         made = failure["because"] or "nothing that was made"
@@ -112,3 +135,19 @@ def _lines(report: ProofReportDocument) -> Iterator[str]:
         yield f"and {len(report['violations']) - SHOWN} more; the report lists them"
     for unknown in report["notJudged"]:
         yield f"not judged: {unknown['promise']}, {unknown['times']:,} times: {unknown['why']}"
+    yield f"not shown by records or by the ledger: {', '.join(report['unjudged'])}"
+    run = report["run"]
+    yield f"proved: release {run['version']} on {run['runtime']}, by what was seen: {run['seen']}"
+
+
+def _outcome_of(fault: FaultDocument) -> str:
+    """What became of a fault, in words."""
+    match fault["outcome"]:
+        case "made":
+            return f"made, for {fault['seconds']:,.0f} s"
+        case "refused":
+            return f"a right is missing: {fault['why']}"
+        case "notHere":
+            return f"{NOT_TRIED} {fault['why']}"
+        case "failed":
+            return f"failed: {fault['why']}"

@@ -1,4 +1,4 @@
-"""The overview: the numbers of the stack, what stands wrong, what is retried, and what is late."""
+"""The overview: the numbers of the stack, what stands wrong, and what is retried."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,12 +12,10 @@ from roundsman_console.doctor.report import Report
 from roundsman_console.group.retried import read_retries
 from roundsman_console.inspector import Inspector
 from roundsman_console.orders.counts import Count
-from roundsman_console.orders.forecast import Forecast, forecast
 from roundsman_console.orders.open_orders import OpenOrders, read_open_orders
 from roundsman_console.orders.reasons import reason_of
 from roundsman_console.stack.attention import attention
 from roundsman_console.stack.aws_links import aws_console_of
-from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.stats import newest_failures
 from roundsman_console.stack.throughput import ENDS, Throughput, read_throughput
 from roundsman_console.web.drawings.chart import chart
@@ -49,9 +47,6 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         lambda: read_open_orders(inspector.stack) if _has(lanes, Lane.OPEN) else OpenOrders(),
         "the open orders",
     )
-    late = _of(
-        opened, lambda found: _forecast(inspector.stack, found), "the orders that will be late"
-    )
     retries = _of(
         opened,
         lambda found: read_retries(inspector.stack, found, now()),
@@ -75,7 +70,6 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "all_read": not found.unread and None not in (alerts.value, stats.value, report.value),
         "failures": failures,
         "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
-        "forecast": late,
         "retries": retries,
         "aws": aws_console_of(inspector.stack),
     }
@@ -103,9 +97,3 @@ def _of(opened: Part[OpenOrders], read: Callable[[OpenOrders], T], what: str) ->
     if found is None:
         return Part(None, opened.problem, opened.unread)
     return part(lambda: read(found), what)
-
-
-def _forecast(stack: DeployedStack, opened: OpenOrders) -> Forecast:
-    tasks = [task for task in opened.tasks if task.state is TaskState.ACTIVE]
-    plans = {task.plan: stack.plans.plan(task.plan) for task in tasks}
-    return forecast(tasks, plans, whole=opened.whole)

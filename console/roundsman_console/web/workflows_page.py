@@ -13,14 +13,13 @@ from typing import Generic, TypeVar
 
 from roundsman.definition.plan import Plan
 from roundsman.model.instants import DAY, MINUTE, iso
-from roundsman.model.states import END_STATES, TaskState
-from roundsman.model.task import Task, step_of
+from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.clock import now
 from roundsman_console.errors import NotFound
 from roundsman_console.inspector import Inspector
 from roundsman_console.orders.census import StackCensus, take_census
 from roundsman_console.orders.choices import choices_of
-from roundsman_console.orders.forecast import time_taken
 from roundsman_console.orders.listing import WITHIN, find
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.step_metrics import (
@@ -199,10 +198,19 @@ def versions(tasks: Sequence[Task]) -> list[VersionSummary]:
         version = found.setdefault(task.plan, VersionSummary(task.workflow, task.plan))
         version.states[task.state] += 1
         for name, record in task.steps.items():
-            took = time_taken(record)
+            took = _time_taken(record)
             if took is not None:
                 version.durations.setdefault(step_of(name), []).append(took)
     return sorted(found.values(), key=lambda one: (one.workflow, -one.states.total()))
+
+
+def _time_taken(record: StepRecord) -> int | None:
+    """The time in ms that the last attempt of a step took; None if it did not succeed."""
+    if record.process_state is not ProcessState.PROCESSED:
+        return None
+    if record.started_at is None or record.finished_at is None:
+        return None
+    return record.finished_at - record.started_at
 
 
 def _measured_steps(plan: Plan, times: Mapping[str, StepTimes]) -> list[StepSummary]:

@@ -1,19 +1,14 @@
-"""What a report says, as JSON and as a page."""
+"""What a report says, as JSON and as text."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from roundsman.model.states import TaskState
 from roundsman_console.prove.document import FaultOutcome, MadeFault, ProofDocument, SpentLine
 from roundsman_console.prove.report import percentile, report_of
-from roundsman_console.prove.report_html import report_html
-from roundsman_console.prove.text import print_report
+from roundsman_console.prove.text import report_text
 from tests.unit.console.prove.sound import sound
 
 
@@ -76,9 +71,7 @@ SPENT = [
 
 
 def printed(document: ProofDocument) -> str:
-    console = Console(record=True, width=400, file=StringIO())
-    print_report(report_of(document), console)
-    return console.export_text()
+    return report_text(report_of(document))
 
 
 def with_cost(spent: Sequence[SpentLine], unpriced: str = "") -> ProofDocument:
@@ -89,72 +82,34 @@ def with_cost(spent: Sequence[SpentLine], unpriced: str = "") -> ProofDocument:
 def test_the_cost_is_by_service_and_says_what_is_not_reported_yet() -> None:
     text = printed(with_cost(SPENT))
     assert "DynamoDB 0.0125 USD in part, SQS not reported yet, Lambda 0.5000 USD\n" in text
-    page = Tags(report_html(report_of(with_cost(SPENT)))).text
-    assert page.count("not reported yet") == 2
-    assert "0.5125" in page
 
 
 def test_the_cost_is_not_known_without_the_right_to_read_it() -> None:
-    document = with_cost([], "no right")
-    assert "not known: no right" in printed(document)
-    assert "Not known: no right" in Tags(report_html(report_of(document))).text
+    assert "not known: no right" in printed(with_cost([], "no right"))
 
 
 def test_a_failure_of_a_function_is_shown_with_what_made_it() -> None:
-    text, page = printed(sound()), Tags(report_html(report_of(sound()))).text
-    for shown in (text, page):
-        assert "the services give no answer until the function runs out of time" in shown
+    text = printed(sound())
     assert "failed: stock, 2 times: its process ended, by the services have the effect" in text
 
 
-class Tags(HTMLParser):
-    """The tags of a page, and the text outside of them."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
+def test_the_text_of_a_report_has_the_verdict_every_promise_and_what_was_proved() -> None:
+    report = report_of(sound())
+    text = report_text(report)
+    for one in report["promises"]:
+        assert one["promise"] in text
+    for latency in report["latencies"]:
+        assert f"of which {latency['treatment']}: half ended within" in text
+    assert "Every promise that could be judged was kept." in text
+    assert report["run"]["seen"] in text
 
 
-def test_text_from_elsewhere_is_only_text_on_the_page() -> None:
-    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
-    circumstances = replace(
-        sound().circumstances,
-        run=hostile,
-        region=hostile,
-        version=hostile,
-        runtime=hostile,
-        local=False,
-    )
+def test_text_from_elsewhere_cannot_move_the_cursor_of_a_terminal() -> None:
+    hostile = "\x1b[2J\x1b]0;owned\x07"
     found = replace(
         sound(),
-        circumstances=circumstances,
+        circumstances=replace(sound().circumstances, version=hostile, runtime=hostile),
         faults=[MadeFault(hostile, FaultOutcome.FAILED, hostile)],
         unread={hostile: hostile},
     )
-    page = Tags(report_html(report_of(found)))
-    assert "script" not in page.tags
-    assert "img" not in page.tags
-    assert not {name for name in page.attributes if name.startswith("on") or name == "src"}
-    assert page.text.count(hostile) >= 5
-
-
-def test_a_page_loads_nothing_and_shows_the_verdict_and_every_promise() -> None:
-    report = report_of(sound())
-    text = report_html(report)
-    assert "default-src 'none'" in text
-    assert not re.search(r"https?://|src=|href=", text)
-    page = Tags(text)
-    for one in report["promises"]:
-        assert one["promise"] in page.text
-    assert "kept" in page.text
-    assert report["run"]["seen"] in page.text
+    assert not {"\x1b", "\x07"} & set(printed(found))
