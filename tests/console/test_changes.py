@@ -250,6 +250,38 @@ def test_a_new_stack_gets_a_change_set_of_its_creation(
     assert {one["action"] for one in found["changes"]} == {"added"}
 
 
+def test_a_deployment_that_fails_takes_its_versions_with_it_so_that_it_can_be_repeated(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = {
+        "Type": "AWS::Serverless::Function",
+        "UpdateReplacePolicy": "Retain",
+        "Properties": {
+            "CodeUri": "s3://bucket/code.zip",
+            "Handler": "app.handler",
+            "Runtime": "python3.13",
+            "Role": "arn:aws:iam::123456789012:role/x",
+            "AutoPublishAlias": "live",
+        },
+    }
+    layer = {
+        "Type": "AWS::Serverless::LayerVersion",
+        "Properties": {"ContentUri": "s3://bucket/layer.zip", "RetentionPolicy": "Retain"},
+    }
+    template = engine()
+    template["Resources"] |= {"Pay": function, "Core": layer}
+    template["Transform"] = "AWS::Serverless-2016-10-31"
+    builds(cloud, monkeypatch, template)
+    assert prints("--param", "Url=https://new")[0] == 0
+    [asked] = cloud.calls("CreateChangeSet")
+    block = json.loads(cloud.objects[asked["TemplateURL"]])["Resources"]["Engine"]
+    sent = json.loads(cloud.objects[block["Properties"]["TemplateURL"]])["Resources"]
+    policies = {one["Type"]: one.get("DeletionPolicy") for one in sent.values()}
+    assert policies["AWS::Lambda::Version"] == "RetainExceptOnCreate"
+    assert policies["AWS::Lambda::LayerVersion"] == "Retain", "a layer can always be published"
+    assert policies["AWS::Lambda::Function"] is None, "it is deleted with its stack"
+
+
 def test_what_aws_says_of_nested_stacks_is_joined_with_the_comparison(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -349,3 +349,63 @@ def test_a_value_that_a_blocks_stack_does_not_take_is_named(
     code, output = check()
     assert code == 1
     assert f"Stock: {objection}" in output
+
+
+def set_in_template(shop: Path, agent: str, lines: str) -> None:
+    """Add lines to the values of an agent's block."""
+    template = shop / "template.yaml"
+    before, name, after = template.read_text().partition(f"Agent: {agent}\n")
+    indent = " " * (len(before) - len(before.rstrip(" ")))
+    added = "".join(f"{indent}{line}\n" for line in lines.splitlines())
+    template.write_text(f"{before}{name}{added}{after}")
+
+
+@pytest.mark.parametrize(
+    "lines", ["TimeoutSeconds: 310", "VisibilitySeconds: 40", "VisibilitySeconds: 30"]
+)
+def test_a_timeout_that_is_not_below_the_visibility_is_found_before_the_creation(
+    shop: Path, check: Callable[[], tuple[int, str]], lines: str
+) -> None:
+    set_in_template(shop, "stock", lines)
+    code, output = check()
+    assert code == 1
+    assert re.search(
+        r"StockRequestQueue: its VisibilityTimeout can be \d+ s, and the Timeout of StockFunction "
+        r"\d+ s; the first must always be longer",
+        output,
+    )
+
+
+def test_a_longer_timeout_with_its_visibility_is_no_problem(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    aged = "OldestMessageAlarmSeconds: 2400"
+    set_in_template(shop, "stock", f"TimeoutSeconds: 310\nVisibilitySeconds: 1860\n{aged}")
+    assert check() == (0, "No problem.")
+
+
+@pytest.mark.parametrize(
+    ("engine", "agent", "found"),
+    [
+        ("SnapStart: 'true'", "PythonRuntime: python3.11", True),
+        ("SnapStart: 'false'", "PythonRuntime: python3.11\nSnapStart: 'true'", True),
+        ("SnapStart: 'true'", "PythonRuntime: python3.11\nSnapStart: 'false'", False),
+        ("SnapStart: 'true'", "PythonRuntime: python3.12", False),
+    ],
+)
+def test_an_agent_whose_runtime_has_no_snapstart_is_found_also_if_the_engine_turns_it_on(
+    shop: Path, check: Callable[[], tuple[int, str]], engine: str, agent: str, found: bool
+) -> None:
+    template = shop / "template.yaml"
+    text = template.read_text().replace(
+        "        WorkflowsLayer: !Ref WorkflowsLayer\n",
+        f"        WorkflowsLayer: !Ref WorkflowsLayer\n        {engine}\n",
+    )
+    block = text.index("Agent: stock\n")
+    template.write_text(
+        text[:block] + text[block:].replace("        PythonRuntime: !Ref PythonRuntime\n", "", 1)
+    )
+    set_in_template(shop, "stock", agent)
+    code, output = check()
+    assert code == int(found)
+    assert ("StockFunction: Lambda has no SnapStart for python3.11" in output) is found

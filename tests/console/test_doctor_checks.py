@@ -108,10 +108,20 @@ BROKEN: dict[str, tuple[Callable[[], Found], Callable[[], Found], str, str]] = {
         "point-in-time recovery is not enabled",
     ),
     "orphan-version": (
-        lambda: version_findings(FunctionVersions("Pay", running=7, newest=8)),
-        lambda: version_findings(FunctionVersions("Pay", 7, 8, left=frozenset({8}))),
+        lambda: version_findings(FunctionVersions("Pay", "shop-Pay", 7, [7, 8])),
+        lambda: version_findings(FunctionVersions("Pay", "shop-Pay", 7, [7, 8], frozenset({8}))),
         "Pay",
         "version 8 is newer than 7, which runs",
+    ),
+    "snapshots-pile-up": (
+        lambda: version_findings(
+            FunctionVersions("Pay", "shop-Pay", 4, [1, 2, 3, 4], snapshots=[1, 2, 3, 4])
+        ),
+        lambda: version_findings(
+            FunctionVersions("Pay", "shop-Pay", 4, [1, 2, 3, 4], snapshots=[2, 3, 4])
+        ),
+        "Pay",
+        "4 versions keep a snapshot each",
     ),
     "protection-off": (
         lambda: table(protected=False, DeletionProtection="later"),

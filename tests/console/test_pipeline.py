@@ -15,6 +15,8 @@ from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman_console.project.create import create
+from roundsman_console.prove.command import MOST_ORDERS, minutes_for
+from roundsman_console.prove.duration import longest_minutes
 from roundsman_console.prove.faults import FAULTS
 from roundsman_console.prove.project import write_project
 from roundsman_console.template import Template
@@ -248,6 +250,21 @@ def test_a_proof_is_made_by_hand_and_cleans_up_whatever_happens(shop: Path) -> N
     for line in (prove["run"], clean_up["run"]):
         verb, rest = split_verb(line.split()[1:])
         VERBS[verb].make_context(verb, rest)
+
+
+def test_the_session_of_a_proof_lasts_as_long_as_the_longest_proof_may(
+    shop: Path, deployer: Mapping[str, Any]
+) -> None:
+    [job] = yaml.safe_load((shop / ".github/workflows/prove.yml").read_text())["jobs"].values()
+    [asked] = [
+        step["with"]["role-duration-seconds"]
+        for step in job["steps"]
+        if "role-duration-seconds" in step.get("with", {})
+    ]
+    longest = longest_minutes(minutes_for(MOST_ORDERS))
+    assert longest <= job["timeout-minutes"] <= asked / 60
+    given = deployer["Resources"]["Deployer"]["Properties"]["MaxSessionDuration"]["Fn::If"]
+    assert asked <= given[1] <= 43_200, "the longest that IAM knows"
 
 
 def test_a_right_that_the_deployer_lacks_is_found(deployer: Mapping[str, Any]) -> None:

@@ -35,7 +35,18 @@ NO_STACK: Mapping[str, object] = {
 }
 DENIED: Mapping[str, object] = {"Error": {"Code": "AccessDenied", "Message": "not yours"}}
 
+NEEDED = 4 * (10 + 5 + 10) + 10 + 10 + 1
+"""The most instances of the example: those of its mappings, and the supervisor."""
+NEW_ACCOUNT: Mapping[str, object] = {
+    "AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+}
+
 Answer: TypeAlias = Mapping[str, object]
+
+
+def functions(*names: str) -> Mapping[str, object]:
+    """The answer of ListFunctions."""
+    return {"Functions": [{"FunctionName": name} for name in names]}
 
 
 def deployed(status: str = "UPDATE_COMPLETE", **parameters: str) -> dict[str, Any]:
@@ -177,8 +188,9 @@ class TestChecks:
     def test_the_concurrency_is_compared_with_the_sum_of_all_caps(
         self, account: Account, free: int, status: str, code: int
     ) -> None:
+        account.answers["ListFunctions"] = functions("roundsman-Payment-1A", "thumbnails")
         # The mappings of the example, and the supervisor, which no queue starts.
-        needed = 4 * (10 + 5 + 10) + 10 + 10 + 1
+        needed = NEEDED
         free = {131: needed * 2, 130: needed, 105: needed - 1}[free]
         account.answers["GetAccountSettings"] = {
             "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": free}
@@ -186,6 +198,40 @@ class TestChecks:
         found_code, found = checked()
         assert (found_code, found["concurrency"]["status"]) == (code, status)
         assert f"at most {needed} instances" in str(found["concurrency"]["sentence"])
+
+    def test_a_new_account_is_a_warning_if_the_stack_has_it_to_itself(
+        self, account: Account
+    ) -> None:
+        account.answers["GetAccountSettings"] = NEW_ACCOUNT
+        account.answers["ListFunctions"] = functions("roundsman-Payment-1A")
+        code, found = checked()
+        assert (code, found["concurrency"]["status"]) == (0, "warning")
+        assert "and a step with few attempts may fail" in str(found["concurrency"]["sentence"])
+        assert "aws service-quotas request-service-quota-increase --service-code lambda " in str(
+            found["concurrency"]["do"]
+        )
+        assert "--desired-value 1000." in str(found["concurrency"]["do"])
+
+    @pytest.mark.parametrize(
+        ("answer", "detail"),
+        [
+            (None, "1 function of other stacks share them: thumbnails."),
+            (DENIED, "is not known: AWS refused ListFunctions with these credentials"),
+        ],
+    )
+    def test_a_new_account_is_a_fault_beside_functions_of_others_and_if_they_cannot_be_listed(
+        self, account: Account, answer: Answer | None, detail: str
+    ) -> None:
+        account.answers["GetAccountSettings"] = NEW_ACCOUNT
+        others = functions("roundsman-Payment-1A", "thumbnails")
+        account.answers["ListFunctions"] = answer or others
+        code, found = checked()
+        assert (code, found["concurrency"]["status"]) == (1, "fault")
+        assert detail in str(found["concurrency"]["details"])
+
+    def test_the_functions_of_others_are_listed_only_if_it_matters(self, account: Account) -> None:
+        checked()
+        assert "ListFunctions" not in account.called
 
     @pytest.mark.parametrize(
         ("given", "kept", "status"),
@@ -335,6 +381,10 @@ class TestChecks:
         code, found = checked()
         assert (code, found["versions"]["status"]) == (0, "warning")
         assert found["versions"]["details"] == ["Payment runs version 7; version 8 was never live."]
+        assert found["versions"]["do"] == (
+            "Remove it: for v in 8; do aws lambda delete-function --function-name shop-Payment "
+            '--qualifier "$v"; done;'
+        )
         account.answers["ListTags"] = {"Tags": {"roundsman:went-back-from": "8"}}
         assert checked()[1]["versions"]["status"] == "ok"
         account.answers["ListTags"] = DENIED
@@ -354,7 +404,7 @@ class TestChecks:
         assert result.exit_code == 0, result.output
         lines = result.stdout.splitlines()
         assert lines[0] == "ok           name  samconfig.toml names the stack roundsman."
-        assert lines[-1] == ("Ready to deploy roundsman: 8 ok, 1 warning, 0 fault, 0 not checked.")
+        assert lines[-1] == ("Ready to deploy roundsman: 9 ok, 1 warning, 0 fault, 0 not checked.")
         account.answers["GetAccountSettings"] = {"AccountLimit": {"ConcurrentExecutions": 10}}
         refused = types(*ADDRESSES)
         assert refused.exit_code == 1

@@ -65,7 +65,9 @@ def test_an_order_that_a_rule_without_a_role_sends_completes(listing: Stack) -> 
     assert listing.effects("ord-1") == ALL_EFFECTS
 
 
-def test_a_bucket_sends_a_test_event_which_is_dropped_and_then_its_objects(listing: Stack) -> None:
+def test_a_bucket_sends_a_test_event_which_is_dropped_and_then_its_objects(
+    listing: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No workflow of the example takes the objects: each is rejected with what to write."""
     s3 = boto3.client("s3", region_name=REGION)
     s3.create_bucket(Bucket="uploads")
@@ -80,6 +82,7 @@ def test_a_bucket_sends_a_test_event_which_is_dropped_and_then_its_objects(listi
     assert listing.waiting("SubmissionQueue") == 1
     listing.run()
     assert listing.rejected() == []
+    assert '"message":"test event of S3 dropped"' in capsys.readouterr().out
     s3.put_object(Bucket="uploads", Key="one.csv", Body=b"x")
     listing.run()
     [found] = listing.rejected()

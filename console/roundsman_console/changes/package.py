@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BUILT = Path(".aws-sam/build/template.yaml")
 """Where `sam build` writes, relative to the project."""
+VERSION = "AWS::Lambda::Version"
 _SERVERLESS = "AWS::Serverless-2016-10-31"
 _HANDED_ON = {"s3_bucket": "--s3-bucket", "s3_prefix": "--s3-prefix", "kms_key_id": "--kms-key-id"}
 """The settings of samconfig.toml that decide how code is uploaded, and SAM's options for them."""
@@ -160,7 +161,19 @@ def _in_plain_cloudformation(template: Document, values: Mapping[str, str]) -> D
     except (InvalidDocumentException, TemplateProblem, KeyError) as error:
         raise ConsoleError(f"A template cannot be expanded: {error}.") from error
     found.pop("Transform", None)
+    _give_up_failed_versions(found)
     return found
+
+
+def _give_up_failed_versions(template: Document) -> None:
+    """Let a deployment that fails take its versions of functions with it.
+
+    Lambda publishes no second version of the same code, so that the same deployment would fail
+    again. SAM retains them in any case, and offers no other policy that keeps those that ran.
+    """
+    for resource in map(mapping_of, mapping_of(template.get("Resources")).values()):
+        if resource.get("Type") == VERSION and resource.get("DeletionPolicy") == "Retain":
+            resource["DeletionPolicy"] = "RetainExceptOnCreate"
 
 
 def _blocks(template: Document) -> dict[str, Document]:

@@ -117,17 +117,42 @@ def visibility(application: Application) -> list[str]:
                 "parameters with MinValue, Default and MaxValue"
             )
             continue
-        if timeout[2] >= hidden[0]:
-            problems.append(
-                f"{queue}: its VisibilityTimeout can be {hidden[0]} s, and the Timeout of "
-                f"{function} {timeout[2]} s; the first must always be longer"
-            )
+        problems += too_short(queue, function, hidden[0], timeout[2])
         if hidden[1] < 6 * timeout[1]:
             problems.append(
                 f"{queue}: its VisibilityTimeout is {hidden[1]} s by default; it must be at least "
                 f"six times the Timeout of {function}, {6 * timeout[1]} s"
             )
     return problems
+
+
+def too_short(queue: str, function: str, hidden: int, timeout: int) -> list[str]:
+    """Return a sentence if a queue may hide a message, for `hidden` s, no longer than its function
+    may run, for `timeout` s: Lambda refuses the mapping."""
+    if timeout < hidden:
+        return []
+    return [
+        f"{queue}: its VisibilityTimeout can be {hidden} s, and the Timeout of "
+        f"{function} {timeout} s; the first must always be longer"
+    ]
+
+
+def snapstart_runtimes(application: Application) -> list[str]:
+    """No function with SnapStart has a runtime that Lambda refuses together with it.
+
+    An agent takes SnapStart from the engine if its block does not say otherwise.
+    """
+    template = application.template
+    return [
+        f"{name}: Lambda has no SnapStart for {RUNTIME_WITHOUT_SNAPSTART}: set PythonRuntime to "
+        "python3.12 or newer, or SnapStart of the block to false"
+        for name, function in functions(template).items()
+        if chosen(template, at(function, "SnapStart", "ApplyOn")) == "PublishedVersions"
+        if default_of(template, function.get("Runtime")) == RUNTIME_WITHOUT_SNAPSTART
+    ]
+
+
+RUNTIME_WITHOUT_SNAPSTART = "python3.11"
 
 
 def backlog_alarms(application: Application) -> list[str]:
@@ -218,6 +243,7 @@ RULES: tuple[Rule, ...] = (
     agent_times,
     values,
     visibility,
+    snapstart_runtimes,
     backlog_alarms,
     concurrency,
     service_addresses,

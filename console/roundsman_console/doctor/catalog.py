@@ -137,8 +137,13 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The function's newest version never ran for good: a deployment that failed published it. "
         "Lambda publishes no second version of the same code, so a deployment of the same code "
         "fails with: A version for this Lambda function exists.",
-        "Give Revision of the function's block in template.yaml (for the functions of the engine, "
-        "of the block Engine) another number, and deploy again.",
+        "Remove the version, and deploy again. `roundsman changes --execute` leaves none.",
+    ),
+    FindingKind.SNAPSHOTS_PILE_UP: Entry(
+        _NOTICE,
+        "SnapStart is on, and former versions of the function keep a snapshot each, which is paid "
+        "for as long as the version exists.",
+        "Remove the old versions. `roundsman rollback` needs the one before that which runs.",
     ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,

@@ -35,6 +35,7 @@ class FindingKind(StrEnum):
     FUNCTION_NOT_READY = "function-not-ready"
     FUNCTION_STOPPED = "function-stopped"
     ORPHAN_VERSION = "orphan-version"
+    SNAPSHOTS_PILE_UP = "snapshots-pile-up"
     SCHEDULE_DISABLED = "schedule-disabled"
     TABLE_NOT_READY = "table-not-ready"
     TTL_OFF = "ttl-off"

@@ -81,10 +81,15 @@ def _look_at_function(stack: DeployedStack, name: str, physical: str) -> Iterato
 
 
 def version_findings(versions: FunctionVersions) -> Iterator[Finding]:
-    """Find that a failed deployment has published a version."""
+    """Find that a failed deployment has published a version, or that many keep a snapshot."""
     if versions.orphan is not None:
         evidence = f"version {versions.orphan} is newer than {versions.running}, which runs"
-        yield Finding(FindingKind.ORPHAN_VERSION, versions.name, evidence)
+        command = versions.removal(versions.orphans)
+        yield Finding(FindingKind.ORPHAN_VERSION, versions.name, evidence, command)
+    if versions.superfluous:
+        evidence = f"{len(versions.snapshots)} versions keep a snapshot each"
+        command = versions.removal(versions.superfluous)
+        yield Finding(FindingKind.SNAPSHOTS_PILE_UP, versions.name, evidence, command)
 
 
 def function_findings(

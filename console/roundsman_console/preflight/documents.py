@@ -15,6 +15,7 @@ class PreflightCheck(StrEnum):
     ALERTS = "alerts"
     KEYS = "keys"
     VERSIONS = "versions"
+    SNAPSTART = "snapstart"
     ORDERS = "orders"
 
 

@@ -6,8 +6,9 @@ Each check is a pure function of what the project plans (`PlannedStack`) and of 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -48,10 +49,17 @@ CROWDED = 0.8
 _OK, _WARNING, _FAULT = CheckStatus.OK, CheckStatus.WARNING, CheckStatus.FAULT
 _PROTECTION = "DeletionProtection"
 _ALARMS = "cloudwatch.amazonaws.com"
-_ASK = (
-    "Ask AWS for more: Service Quotas, AWS Lambda, Concurrent executions. Or lower the concurrency "
-    "of the blocks in template.yaml."
-)
+LEAST_CAP = 2
+"""The least cap that Lambda allows for an event source mapping."""
+KEPT_FREE = 100
+"""What Lambda keeps free for functions without a reservation; all of a quota that is smaller."""
+USUAL_QUOTA = 1000
+"""The concurrent executions of an account that is not new."""
+QUOTA_CODE = "L-B99A9384"
+"""The code of the quota of concurrent executions in Service Quotas."""
+WITHOUT_SNAPSTART = frozenset({"ap-east-2", "ap-southeast-6"})
+"""The regions that have no SnapStart: Taipei and New Zealand (AWS Lambda Developer Guide)."""
+_LOWER = "Or lower the concurrency of the blocks in template.yaml."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,14 @@ class PlannedStack:
     """The most concurrent instances for each event source mapping, by queue."""
     others: int = 0
     """The number of functions that no queue starts."""
+    reserved: int = 0
+    """The instances that the stack reserves for functions of its own."""
+    alarm_at: int | None = None
+    """The instances of the account beyond which an alarm is raised; None without that alarm."""
+    snap_starts: int = 0
+    """The number of functions that begin from a snapshot (SnapStart)."""
+    impossible: Sequence[str] = ()
+    """Values of these parameters that AWS refuses together, as `roundsman check` says of others."""
     topic_keys: Sequence[str] = ()
     """The ids or ARNs of the KMS keys that encrypt a topic, which alarms must be able to use."""
     order_keys: Sequence[str] = ()
@@ -89,6 +105,11 @@ class PlannedStack:
     """The functions of the agents that the template has."""
     functions_problem: str = ""
     """Why the code of the agents cannot be read; empty if it was read."""
+
+    @property
+    def most_instances(self) -> int:
+        """The most instances that the stack runs at once: the sum of all caps."""
+        return sum(self.caps.values()) + self.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +131,19 @@ class CheckOutcome:
             "details": list(self.details),
             "do": self.do,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The concurrent executions of the account in the region, and who shares them."""
+
+    limit: int
+    free: int
+    """Those that no function has reserved."""
+    others: Sequence[str] | None = None
+    """The functions of other stacks; None if they could not be listed."""
+    unlisted: str = ""
+    """Why they could not be listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,66 +213,104 @@ def run_preflight(
     except (ClientError, BotoCoreError) as error:
         unread = aws_sentence(error)
 
-    def concurrency() -> CheckOutcome:
-        functions: LambdaClient = client("lambda")
-        limits = functions.get_account_settings()["AccountLimit"]
-        limit = limits["ConcurrentExecutions"]
-        free = limits.get("UnreservedConcurrentExecutions", limit)
-        return check_concurrency(planned, limit, free)
-
-    def alerts() -> CheckOutcome:
-        arn = found.outputs.get("AlertTopicArn") if found else None
-        sns: SNSClient = client("sns")
-        return check_alerts(planned, read_subscriptions(sns, arn) if arn else None)
-
-    def keys() -> CheckOutcome:
-        kms = client("kms")
-        needed = users_of_keys(planned)
-        policies = {
-            key: json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
-            for key in needed
-        }
-        return check_keys(policies, needed)
-
-    def versions() -> CheckOutcome:
-        functions: LambdaClient = client("lambda")
-        named = functions_of(found.outputs if found else {})
-        return check_versions([read_versions(functions, *each) for each in named.items()])
-
-    def orders() -> CheckOutcome:
-        if found is None or "TasksTableName" not in found.outputs:
-            return CheckOutcome(PreflightCheck.ORDERS, _OK, "There are no orders yet.")
-        if planned.functions_problem:
-            do = "Run roundsman check, which says more."
-            return _unchecked(PreflightCheck.ORDERS, planned.functions_problem, do)
-        dynamodb: DynamoDBClient = client("dynamodb")
-        read = read_orders(
-            dynamodb,
-            tasks_table=found.outputs["TasksTableName"],
-            control_table=found.outputs["ControlTableName"],
-            shards=int(found.parameters.get("DueShards", "16")),
-        )
-        return check_orders(planned.functions, read)
-
+    account = _Account(planned, region, client, found)
     progress("Reading the concurrency, the subscriptions, the keys, the versions and the orders")
+    of_the_stack = {
+        PreflightCheck.STACK: lambda: check_stack(planned, found),
+        PreflightCheck.ALERTS: account.alerts,
+        PreflightCheck.VERSIONS: account.versions,
+        PreflightCheck.SNAPSTART: account.snapstart,
+        PreflightCheck.ORDERS: account.orders,
+    }
+    read = {
+        check: _read(check, each) if unread is None else _unchecked(check, unread)
+        for check, each in of_the_stack.items()
+    }
     outcomes = [
         named,
         check_parameters(planned, found.parameters if found else {}),
         CheckOutcome(PreflightCheck.ACCOUNT, _OK, f"You are {caller['Arn']} in {region}."),
-        check_stack(planned, found) if unread is None else _unchecked(PreflightCheck.STACK, unread),
-        _read(PreflightCheck.CONCURRENCY, concurrency),
-        _read(PreflightCheck.ALERTS, alerts)
-        if unread is None
-        else _unchecked(PreflightCheck.ALERTS, unread),
-        _read(PreflightCheck.KEYS, keys),
-        _read(PreflightCheck.VERSIONS, versions)
-        if unread is None
-        else _unchecked(PreflightCheck.VERSIONS, unread),
-        _read(PreflightCheck.ORDERS, orders)
-        if unread is None
-        else _unchecked(PreflightCheck.ORDERS, unread),
+        read[PreflightCheck.STACK],
+        _read(PreflightCheck.CONCURRENCY, account.concurrency),
+        read[PreflightCheck.ALERTS],
+        _read(PreflightCheck.KEYS, account.keys),
+        read[PreflightCheck.VERSIONS],
+        read[PreflightCheck.SNAPSTART],
+        read[PreflightCheck.ORDERS],
     ]
     return PreflightReport(planned, region, caller["Account"], outcomes, strict)
+
+
+@dataclass(frozen=True)
+class _Account:
+    """What the account says of the stack that is to be deployed. Raises the errors of boto3."""
+
+    planned: PlannedStack
+    region: str
+    client: Callable[[str], Any]
+    """A client of boto3 for this region, by the name of its service."""
+    found: StackDescription | None
+    """The stack as it is deployed; None if there is none."""
+
+    @property
+    def _outputs(self) -> Mapping[str, str]:
+        return {} if self.found is None else self.found.outputs
+
+    def concurrency(self) -> CheckOutcome:
+        functions: LambdaClient = self.client("lambda")
+        limits = functions.get_account_settings()["AccountLimit"]
+        limit = limits["ConcurrentExecutions"]
+        free = limits.get("UnreservedConcurrentExecutions", limit)
+        others, unlisted = None, ""
+        if self.planned.most_instances > free:  # only then does it matter
+            try:
+                others = other_functions(functions, self.planned.stack)
+            except (ClientError, BotoCoreError) as error:
+                unlisted = aws_sentence(error)
+        exists = self.found is not None and self.found.status != PLANNED
+        return check_concurrency(self.planned, Quota(limit, free, others, unlisted), exists=exists)
+
+    def alerts(self) -> CheckOutcome:
+        arn = self._outputs.get("AlertTopicArn")
+        sns: SNSClient = self.client("sns")
+        return check_alerts(self.planned, read_subscriptions(sns, arn) if arn else None)
+
+    def keys(self) -> CheckOutcome:
+        kms = self.client("kms")
+        users = users_of_keys(self.planned)
+        policies = {
+            key: json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
+            for key in users
+        }
+        return check_keys(policies, users)
+
+    @cached_property
+    def _versions(self) -> list[FunctionVersions]:
+        functions: LambdaClient = self.client("lambda")
+        named = functions_of(self._outputs)
+        return [read_versions(functions, *each) for each in named.items()]
+
+    def versions(self) -> CheckOutcome:
+        return check_versions(self._versions)
+
+    def snapstart(self) -> CheckOutcome:
+        found = self._versions if self.planned.snap_starts else ()
+        return check_snapstart(self.planned, self.region, found)
+
+    def orders(self) -> CheckOutcome:
+        if "TasksTableName" not in self._outputs or self.found is None:
+            return CheckOutcome(PreflightCheck.ORDERS, _OK, "There are no orders yet.")
+        if self.planned.functions_problem:
+            do = "Run roundsman check, which says more."
+            return _unchecked(PreflightCheck.ORDERS, self.planned.functions_problem, do)
+        dynamodb: DynamoDBClient = self.client("dynamodb")
+        read = read_orders(
+            dynamodb,
+            tasks_table=self._outputs["TasksTableName"],
+            control_table=self._outputs["ControlTableName"],
+            shards=int(self.found.parameters.get("DueShards", "16")),
+        )
+        return check_orders(self.planned.functions, read)
 
 
 def _read(check: PreflightCheck, read: Callable[[], CheckOutcome]) -> CheckOutcome:
@@ -283,6 +355,7 @@ def check_parameters(planned: PlannedStack, kept: Mapping[str, str]) -> CheckOut
     ]
     problems = [
         *planned.parameter_problems,
+        *planned.impossible,
         *(f"{name} has no default and no value." for name in missing),
     ]
     if problems:
@@ -328,22 +401,98 @@ def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckO
     return CheckOutcome(check, _OK, it)
 
 
-def check_concurrency(planned: PlannedStack, limit: int, free: int) -> CheckOutcome:
-    """The account's concurrency that is not reserved, `free`, is larger than the sum of all caps.
+def other_functions(client: "LambdaClient", stack: str) -> list[str]:
+    """Return the functions of the account and region that are not those of the stack.
 
-    Lambda refuses calls beyond it; a message that is refused too often becomes a dead letter.
+    Raises the errors of boto3.
+    """
+    return [
+        function["FunctionName"]
+        for page in client.get_paginator("list_functions").paginate()
+        for function in page["Functions"]
+        if not function["FunctionName"].startswith(f"{stack}-")
+    ]
+
+
+def check_concurrency(planned: PlannedStack, quota: Quota, *, exists: bool) -> CheckOutcome:
+    """The account's concurrency that is not reserved is larger than the sum of all caps.
+
+    Lambda refuses calls beyond it. A stack that has the account to itself only delays its own
+    orders then; beside others, each takes the instances of the others. `exists` says whether the
+    stack is deployed already.
     """
     check = PreflightCheck.CONCURRENCY
-    needed = sum(planned.caps.values()) + planned.others
-    sentence = f"The stack runs at most {needed} instances at once; {free} of the account's {limit}"
-    if needed > free:
-        largest = sorted(planned.caps.items(), key=lambda each: -each[1])[:5]
-        details = [f"{queue}: {cap}" for queue, cap in largest]
-        return CheckOutcome(check, _FAULT, f"{sentence} are not reserved.", details, _ASK)
-    if needed > CROWDED * free:
-        sentence += f" are not reserved, which leaves {free - needed} for all other functions."
-        return CheckOutcome(check, _WARNING, sentence, (), _ASK)
-    return CheckOutcome(check, _OK, f"{sentence} are not reserved.")
+    needed = planned.most_instances
+    sentence = f"The stack runs at most {needed} instances at once; {quota.free} of the account's "
+    sentence += f"{quota.limit} are not reserved"
+    if quota.free < 1:
+        return CheckOutcome(
+            check, _FAULT, f"{sentence}, so no function of the stack can start.", (), _ask(needed)
+        )
+    kept = min(planned.reserved, quota.limit - quota.free) if exists else 0
+    if planned.reserved and quota.free + kept - planned.reserved < min(KEPT_FREE, quota.limit):
+        details = [
+            f"The stack reserves {planned.reserved} (SupervisorReserved), and Lambda keeps "
+            f"{min(KEPT_FREE, quota.limit)} for functions without a reservation."
+        ]
+        do = f"Set SupervisorReserved to 0. {_ask(needed)}"
+        return CheckOutcome(check, _FAULT, f"{sentence}.", details, do)
+    if needed > quota.free:
+        return _crowded(planned, quota, sentence, needed)
+    if planned.alarm_at is not None and planned.alarm_at >= quota.limit:
+        details = [f"AccountConcurrencyAlarm is raised beyond {planned.alarm_at}, which is never."]
+        do = f"Set ConcurrencyAlarmInstances of the block Engine to {quota.limit * 4 // 5}."
+        return CheckOutcome(check, _WARNING, f"{sentence}.", details, do)
+    if needed > CROWDED * quota.free:
+        sentence += f", which leaves {quota.free - needed} for all other functions."
+        return CheckOutcome(check, _WARNING, sentence, (), f"{_ask(needed)} {_LOWER}")
+    return CheckOutcome(check, _OK, f"{sentence}.")
+
+
+def _crowded(planned: PlannedStack, quota: Quota, sentence: str, needed: int) -> CheckOutcome:
+    check = PreflightCheck.CONCURRENCY
+    largest = sorted(planned.caps.items(), key=lambda each: -each[1])[:5]
+    details = [f"{queue}: {cap}" for queue, cap in largest]
+    if quota.others is None:
+        details.append(f"Whether other functions share them is not known: {quota.unlisted}")
+    elif quota.others:
+        count = counted(len(quota.others), "function")
+        details.append(f"{count} of other stacks share them: {_named(quota.others)}.")
+    else:
+        least = all(cap <= LEAST_CAP for cap in planned.caps.values())
+        sentence += ". No other function shares them, so that under load orders come late"
+        sentence += ", and none fails." if least else ", and a step with few attempts may fail."
+        do = _ask(needed) if least else f"{_ask(needed)} Until then: {_LOWER[3:]}"
+        return CheckOutcome(check, _WARNING, sentence, () if least else details, do)
+    return CheckOutcome(check, _FAULT, f"{sentence}.", details, f"{_ask(needed)} {_LOWER}")
+
+
+def _ask(needed: int) -> str:
+    wanted = max(USUAL_QUOTA, ceil(needed / CROWDED))
+    return (
+        "Ask AWS for more concurrent executions: aws service-quotas request-service-quota-increase "
+        f"--service-code lambda --quota-code {QUOTA_CODE} --desired-value {wanted}."
+    )
+
+
+def check_snapstart(
+    planned: PlannedStack, region: str, found: Sequence[FunctionVersions]
+) -> CheckOutcome:
+    """SnapStart, where it is on, is known to the region, and has few snapshots."""
+    check = PreflightCheck.SNAPSTART
+    if not planned.snap_starts:
+        return CheckOutcome(check, _OK, "SnapStart is off.")
+    sentence = f"SnapStart is on for {counted(planned.snap_starts, 'function')}."
+    if region in WITHOUT_SNAPSTART:
+        do = "Set SnapStart to false, unless AWS has brought it to the region."
+        return CheckOutcome(check, _WARNING, f"{sentence} {region} had none.", (), do)
+    many = [one for one in found if one.superfluous]
+    if many:
+        details = [f"{one.name}: {counted(len(one.snapshots), 'version')}" for one in many]
+        do = " ".join(one.removal(one.superfluous) for one in many)
+        sentence += " Each version of a function keeps a snapshot, which is paid for."
+        return CheckOutcome(check, _WARNING, sentence, details, f"Remove old versions: {do}")
+    return CheckOutcome(check, _OK, sentence)
 
 
 def check_alerts(planned: PlannedStack, found: Subscriptions | None) -> CheckOutcome:
@@ -419,15 +568,21 @@ def check_versions(found: Sequence[FunctionVersions]) -> CheckOutcome:
             check, _OK, "No version of a failed deployment is newer than what runs."
         )
     details = [
-        f"{one.name} runs version {one.running}; version {one.orphan} was never live."
+        f"{one.name} runs version {one.running}; {_versions(one.orphans)} never live."
         for one in orphans
     ]
     sentence = (
         f"A deployment that failed published a version of {counted(len(orphans), 'function')}. "
         "The same code again would be refused: A version for this Lambda function exists."
     )
-    do = "Unless the code has changed since, give Revision of its block another number."
-    return CheckOutcome(check, _WARNING, sentence, details, do)
+    removals = " ".join(one.removal(one.orphans) for one in orphans)
+    return CheckOutcome(check, _WARNING, sentence, details, f"Remove it: {removals}")
+
+
+def _versions(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"version {numbers[0]} was"
+    return f"versions {', '.join(map(str, numbers))} were"
 
 
 def check_orders(functions: Collection[Function], read: OrdersRead) -> CheckOutcome:

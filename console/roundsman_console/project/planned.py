@@ -16,7 +16,7 @@ from roundsman_console.preflight.open_orders import Function
 from roundsman_console.preflight.preflight import PlannedStack
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
-    from roundsman_console.template import Document
+    from roundsman_console.template import Document, Json
 
 CONFIG = "samconfig.toml"
 DOCUMENTATION = re.compile(r"(?:^|[/@.])example\.(?:com|net|org)\b")
@@ -71,6 +71,7 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
     document = _translated(template, values)
     schedule_problems = _schedule_problems(document, values)  # it makes the workflows importable
     functions, functions_problem = _functions(project, document)
+    known = _with_values(document, values)
     return PlannedStack(
         stack=stack,
         environment=environment,
@@ -84,8 +85,12 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         placeholders=[name for name, value in parameters.items() if DOCUMENTATION.search(value)],
         defaults={name: each.default for name, each in of_root.items() if each.default is not None},
         required=[name for name, each in of_root.items() if each.default is None],
-        caps=_caps(document),
-        others=_others(document),
+        caps=_caps(known),
+        others=_others(known),
+        reserved=_reserved(known),
+        alarm_at=_alarm_at(known),
+        snap_starts=_snap_starts(known),
+        impossible=_impossible(known),
         topic_keys=sorted(_topic_keys(document, values)),
         order_keys=sorted(_keys_of(document, values, ORDER_QUEUE)),
         event_services=_event_services(document, values),
@@ -229,13 +234,30 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
         ) from error
 
 
+def _with_values(document: "Document", values: Mapping[str, str]) -> "Document":
+    """Return the template with each parameter replaced by its value, so that conditions hold."""
+
+    def replaced(value: "Json") -> "Json":
+        match value:
+            case {"Ref": str(name)} if name in values:
+                return int(values[name]) if values[name].isdecimal() else values[name]
+            case dict():
+                return {name: replaced(inner) for name, inner in value.items()}
+            case list():
+                return [replaced(inner) for inner in value]
+            case _:
+                return value
+
+    return {name: replaced(section) for name, section in document.items()}
+
+
 def _caps(document: "Document") -> dict[str, int]:
     """Return the most instances of each event source mapping, by queue."""
-    from roundsman_console.check.reading import at, event_sources
+    from roundsman_console.check.reading import at, chosen, event_sources
 
     caps = dict[str, int]()
     for queue, _, mapping in event_sources(document):
-        most = at(mapping, "ScalingConfig", "MaximumConcurrency")
+        most = chosen(document, at(mapping, "ScalingConfig", "MaximumConcurrency"))
         if isinstance(most, int | str) and str(most).isdecimal():
             caps[queue] = int(most)
     return caps
@@ -253,6 +275,51 @@ def _event_services(document: "Document", values: Mapping[str, str]) -> list[str
     from roundsman_console.check.service_events import event_services
 
     return event_services(document, values)
+
+
+def _reserved(document: "Document") -> int:
+    from roundsman_console.check.reading import at, chosen, functions
+
+    found = [
+        chosen(document, at(function, "ReservedConcurrentExecutions"))
+        for function in functions(document).values()
+    ]
+    return sum(int(str(one)) for one in found if str(one).isdecimal())
+
+
+def _alarm_at(document: "Document") -> int | None:
+    from roundsman_console.check.reading import chosen, is_made, of_type
+
+    for name, alarm in of_type(document, "AWS::CloudWatch::Alarm").items():
+        if alarm.get("MetricName") == "ClaimedAccountConcurrency" and is_made(document, name):
+            threshold = str(chosen(document, alarm.get("Threshold")))
+            return int(threshold) if threshold.isdecimal() else None
+    return None
+
+
+def _snap_starts(document: "Document") -> int:
+    """Return how many functions begin from a snapshot."""
+    from roundsman_console.check.reading import at, chosen, functions
+
+    return sum(
+        chosen(document, at(function, "SnapStart", "ApplyOn")) == "PublishedVersions"
+        for function in functions(document).values()
+    )
+
+
+def _impossible(document: "Document") -> list[str]:
+    """Return what AWS refuses of the values: it finds it only when it makes the nested stack."""
+    from roundsman_console.check.application import Application
+    from roundsman_console.check.blocks import snapstart_runtimes, too_short
+    from roundsman_console.check.reading import at, bounds, event_sources, functions, queues
+
+    found = snapstart_runtimes(Application(document, ()))
+    for queue, function, _ in event_sources(document):
+        timeout = bounds(document, at(functions(document).get(function), "Timeout"))
+        hidden = bounds(document, at(queues(document).get(queue), "VisibilityTimeout"))
+        if timeout is not None and hidden is not None:
+            found += too_short(queue, function, hidden[0], timeout[2])
+    return found
 
 
 def _topic_keys(document: "Document", values: Mapping[str, str]) -> Iterator[str]:

@@ -98,7 +98,7 @@ def _prove(
     run = new_run()
     folder = Path.cwd() / run
     if not as_json:
-        print_plan(run, here, orders, results())
+        print_plan(run, here, orders, minutes, results())
     confirm(f"Make this proof in {here.words}?", yes=yes, nothing="Nothing was made.")
     progress = _progress(quiet=as_json)
     project = ProofProject(run=run, folder=folder, place=here, progress=progress)

@@ -55,3 +55,11 @@ def seconds_of_orders(orders: int) -> float:
 def estimated_minutes(orders: int) -> int:
     """Return how long a whole proof of so many orders takes, in minutes."""
     return ceil((CREATION + seconds_of_orders(orders) + REMOVAL) / 60)
+
+
+def longest_minutes(within: int) -> int:
+    """Return how long a whole proof may take, in minutes.
+
+    `within` is the longest time from the first order until all have ended, in minutes.
+    """
+    return ceil((CREATION + REMOVAL) / 60) + within

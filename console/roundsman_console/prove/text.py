@@ -12,7 +12,7 @@ from roundsman_console.cells import plain
 from roundsman_console.counted import counted
 from roundsman_console.prove.deployment import Place
 from roundsman_console.prove.documents import FaultDocument, ProofReportDocument
-from roundsman_console.prove.duration import estimated_minutes
+from roundsman_console.prove.duration import estimated_minutes, longest_minutes
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
 
@@ -31,8 +31,11 @@ SENTENCES: Final = {
 """What each verdict means."""
 
 
-def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
-    """Print what will be made, what will be done, and what will be left."""
+def print_plan(run: str, place: Place, orders: int, minutes: int, console: Console) -> None:
+    """Print what will be made, what will be done, and what will be left.
+
+    `minutes` is the longest time from the first order until all have ended.
+    """
     console.print(plain(f"Stack {run} in {place.words}, beside what is there.", "bold"))
     console.print(
         plain(f"{counted(orders, 'order')} of eight workflows, with these faults meanwhile:")
@@ -53,6 +56,13 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
         cost = f"costs about {estimated_usd(orders):.2f} USD at list prices"
         takes = f"takes about {estimated_minutes(orders)} minutes"
         console.print(plain(f"By calculation it {cost}, and {takes}."))
+        lasts = longest_minutes(minutes)
+        console.print(
+            plain(
+                f"Credentials of a session must last {lasts} minutes: without them nothing is "
+                "removed."
+            )
+        )
     console.print(
         plain(
             "The stack, its tables and its uploads are removed at the end, also after Ctrl-C. "

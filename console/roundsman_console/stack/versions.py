@@ -4,7 +4,7 @@ A deployment that fails has published versions that stay, and is taken back. Lam
 second version of the same code, so the same deployment then fails for good.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 WENT_BACK = "roundsman:went-back-from"
 """The tag of a function with the versions that `roundsman rollback` left, separated by spaces."""
+MOST_SNAPSHOTS = 3
+"""The most versions of a function of which each keeps a snapshot, before they are too many."""
 FUNCTION_NAME = "FunctionName"
 """How the outputs that name functions end: `PaymentFunctionName`."""
 
@@ -25,18 +27,46 @@ class FunctionVersions:
 
     name: str
     """As in the template: `Payment`, `Scheduler`."""
+    function: str
+    """The name of the function in AWS."""
     running: int
     """The version that the alias names."""
-    newest: int
-    """The newest version that exists."""
+    numbers: Sequence[int] = ()
+    """All versions that exist, from the oldest to the newest."""
     left: frozenset[int] = frozenset()
     """The versions from which somebody went back on purpose; not read if the newest one runs."""
+    snapshots: Sequence[int] = ()
+    """The versions that keep a snapshot (SnapStart), from the oldest to the newest."""
 
     @property
     def orphan(self) -> int | None:
         """The newest version, if no deployment that succeeded has published it; None if one has."""
-        is_orphan = self.newest > self.running and self.newest not in self.left
-        return self.newest if is_orphan else None
+        newest = max(self.numbers, default=0)
+        return newest if newest > self.running and newest not in self.left else None
+
+    @property
+    def orphans(self) -> list[int]:
+        """The versions newer than the one that runs, which nobody went back from."""
+        return [one for one in self.numbers if one > self.running and one not in self.left]
+
+    @property
+    def superfluous(self) -> list[int]:
+        """The versions with a snapshot that nobody needs; empty if few have one.
+
+        What runs is needed, and what ran before it, for `roundsman rollback`.
+        """
+        if len(self.snapshots) <= MOST_SNAPSHOTS:
+            return []
+        older = [one for one in self.numbers if one < self.running]
+        return [one for one in self.snapshots if one in older[:-1]]
+
+    def removal(self, numbers: Iterable[int]) -> str:
+        """Return the command that removes these versions, for a POSIX shell."""
+        listed = " ".join(map(str, numbers))
+        return (
+            f"for v in {listed}; do aws lambda delete-function --function-name {self.function} "
+            '--qualifier "$v"; done;'
+        )
 
 
 def functions_of(outputs: Mapping[str, str]) -> dict[str, str]:
@@ -62,15 +92,17 @@ def versions_beside(
     `arn` is that of the function, of a version or of an alias of it. Raises the errors of boto3.
     """
     pages = client.get_paginator("list_versions_by_function").paginate(FunctionName=function)
-    numbers = [
-        int(version["Version"])
-        for page in pages
-        for version in page["Versions"]
-        if version["Version"].isdecimal()
-    ]
-    runs, newest = _number(running), max(numbers, default=0)
-    left = read_left(client, arn) if newest > runs else frozenset[int]()
-    return FunctionVersions(name, runs, newest, left)
+    numbers, snapshots = list[int](), list[int]()
+    for page in pages:
+        for version in page["Versions"]:
+            if version["Version"].isdecimal():
+                number = int(version["Version"])
+                numbers.append(number)
+                if version.get("SnapStart", {}).get("OptimizationStatus") == "On":
+                    snapshots.append(number)
+    runs = _number(running)
+    left = read_left(client, arn) if max(numbers, default=0) > runs else frozenset[int]()
+    return FunctionVersions(name, function, runs, sorted(numbers), left, sorted(snapshots))
 
 
 def _number(version: str) -> int:

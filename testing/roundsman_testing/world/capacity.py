@@ -111,10 +111,20 @@ def _pool_of(mail: QueuedMessage) -> str:
 class Functions:
     """The functions of a world: what runs, which are busy, and which are down."""
 
-    def __init__(self, capacity: Mapping[str, Capacity], agents: Collection[str]) -> None:
-        """Raises ValueError if there is no function for a capacity."""
+    def __init__(
+        self, capacity: Mapping[str, Capacity], agents: Collection[str], account: int | None = None
+    ) -> None:
+        """Raises ValueError if there is no function for a capacity, or no sense in `account`.
+
+        `account` is how many invocations of all functions run at once; None for any number.
+        """
         for function in sorted(capacity):
             check_function(function, agents)
+        if account is not None:
+            _check_account(account, {*ENGINE, *agents} - capacity.keys())
+        self._account = account
+        self.throttled: Counter[str] = Counter()
+        """How often a read found no instance left in the account, by function."""
         self.invocations: Counter[str] = Counter()
         """The number of invocations, by function. An agent has its own name."""
         self.read: Counter[str] = Counter()
@@ -163,6 +173,12 @@ class Functions:
             return True
         most = capacity.urgent if pool == f"{function}/urgent" else capacity.instances
         return self._busy[pool] < most
+
+    def throttles(self, function: str) -> bool:
+        """Whether the account has no instance left for an invocation that begins now."""
+        full = self._account is not None and self._busy.total() >= self._account
+        self.throttled[function] += full
+        return full
 
     def count(self, function: str, messages: int) -> None:
         """Count an invocation that has read this number of messages."""
@@ -218,6 +234,16 @@ class Functions:
         ended = [run for at, run in self._calling if run.function == function and at > now]
         self._calling = [kept for kept in self._calling if kept[1].function != function]
         return [mail for run in ended for mail, _ in run.handled]
+
+
+def _check_account(account: int, unlimited: Collection[str]) -> None:
+    if account < 1:
+        raise ValueError(f"account must be 1 or more, not {account}")
+    if unlimited:
+        raise ValueError(
+            "with account, each function needs a capacity, or its invocations take no time; "
+            f"these have none: {', '.join(sorted(unlimited))}"
+        )
 
 
 def check_function(function: str, agents: Collection[str]) -> None:

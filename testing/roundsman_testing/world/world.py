@@ -36,7 +36,7 @@ from roundsman.model.bulk_run import BulkRecord, PlannedOrder, Run, Terms
 from roundsman.model.corrections import Correction, changes_json, corrected, read_changes
 from roundsman.model.events import CommandSource, HistoryRow, Reconcile, Resubmit
 from roundsman.model.holds import ALL_ORDERS, BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
-from roundsman.model.instants import iso, milliseconds
+from roundsman.model.instants import SECOND, iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.task import PERFORM, TASK_ID, Task
@@ -123,6 +123,8 @@ class World:
     - `capacity`: how much a function does at once (`submission`, `scheduler`, `supervisor` or an
       agent); without it, all at once and in no time. In a world with a capacity, other events take
       no time.
+    - `account`: how many invocations of all functions run at once, as the quota of an account.
+      Lambda refuses the others: their messages come again after the visibility timeout.
     - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
     - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
     - `sources`: the topics, buckets and rules whose events the stack takes (`SubmitterSources`).
@@ -141,6 +143,7 @@ class World:
         skew: Mapping[str, timedelta] | None = None,
         instances: int | None = None,
         capacity: Mapping[str, Capacity] | None = None,
+        account: int | None = None,
         circuits: Mapping[str, Circuit] | None = None,
         order_retention: timedelta | None = None,
         starts_at: int = MORNING,
@@ -173,7 +176,7 @@ class World:
         self.queues = WorldQueues(self.clock)
         self._deployed, self._agents = list(workflows), {agent.name: agent for agent in agents}
         known = all_agents(workflows, agents)
-        self.functions = Functions(capacity or {}, known)
+        self.functions = Functions(capacity or {}, known, account)
         self.versions = Versions(Version(self._application.reader(), known), self.chance)
         self.post = WorldOutbox(self._post, known, self._post_as_supervisor)
         self.events = 0
@@ -731,9 +734,15 @@ class World:
         return mail
 
     def _tick(self) -> None:
-        """Let a supervisor make a pass. A tick is left out while its function is busy or down."""
+        """Let a supervisor make a pass. A tick is left out while its function is busy or down.
+
+        One that the account has no instance for comes again after a second, as Lambda retries it.
+        """
         is_free = self.functions.is_free(SUPERVISOR, SUPERVISOR)
         if not is_free or self.functions.down_until(SUPERVISOR) > self.now:
+            return
+        if self.functions.throttles(SUPERVISOR):
+            self._ticked_at = self.now - self.processes.interval + SECOND
             return
         self.functions.count(SUPERVISOR, 0)
         if self.functions.capacity_of(SUPERVISOR) is None:
@@ -768,7 +777,7 @@ class World:
         if capacity is not None and batch:
             others = self.queues.next_of(mail, capacity.batch - 1)
             batch += [each for each in others if self._receive(each)]
-        if not batch:
+        if not batch or self.functions.throttles(function):
             return
         self.functions.count(function, len(batch))
         run = Invocation(function, batch, self._version(function))

@@ -193,3 +193,47 @@ def test_a_capacity_or_a_function_that_makes_no_sense_is_refused_with_a_sentence
         world_of(stok=Capacity())
     with pytest.raises(ValueError, match="no function 'stok'; there are submission"):
         world_of().down("stok", for_=A_SECOND)
+
+
+def world_in_account(account: int, **capacity: Capacity) -> World:
+    every = dict.fromkeys(("submission", "scheduler", "supervisor", *AGENTS), Capacity())
+    workflow = Workflow(
+        name="order",
+        steps=tuple(
+            Step(name=step, agent=agent, complete_within=timedelta(minutes=10))
+            for agent, step in AGENTS.items()
+        ),
+        complete_within=timedelta(hours=8),
+    )
+    return World(workflow, capacity={**every, **capacity}, account=account)
+
+
+def test_an_invocation_beyond_the_quota_of_the_account_is_refused_and_its_message_comes_again() -> (
+    None
+):
+    world = world_in_account(1, submission=Capacity(instances=2))
+    world.submit()
+    world.submit()
+    world.run(until=lambda: world.functions.throttled["submission"] == 1)
+    [refused] = [mail for mail in world.queues.waiting if mail.receives and mail.visible_at > 0][1:]
+    assert refused.visible_at == MORNING + MINUTE, "its visibility timeout"
+    world.run()
+    world.check_all_ended()
+
+
+def test_a_pass_that_is_refused_comes_again_after_a_second() -> None:
+    world = world_in_account(1)
+    world.on("reserve").takes(timedelta(minutes=3))
+    world.submit()
+    world.run()
+    world.check_all_ended()
+    assert world.functions.throttled["supervisor"] > 0
+
+
+def test_an_account_needs_an_instance_and_a_capacity_of_each_function() -> None:
+    with pytest.raises(ValueError, match="account must be 1 or more, not 0"):
+        world_in_account(0)
+    steps = (Step(name="reserve", agent="stock", complete_within=A_SECOND),)
+    workflow = Workflow(name="order", steps=steps, complete_within=A_SECOND)
+    with pytest.raises(ValueError, match="these have none: scheduler, submission, supervisor"):
+        World(workflow, capacity={"stock": Capacity()}, account=10)
