@@ -164,4 +164,4 @@ class SimulatedApplication:
         if body in self._sent:
             return [self._sent[body](readers)]
         first = next(iter(readers.values()))
-        return first.read_message(body, self._clock(), lambda _: None, self._sources)
+        return first.read_message(body, self._clock(), lambda _: None, lambda: self._sources)

@@ -37,7 +37,7 @@ FROM_TOPIC = From(topic="orders", id="number")
 def read(body: str, *events: From, sources: ListedSources = ALL) -> list[Asked | RejectedOrder]:
     """What a message is read as by an application whose second workflow declares these events."""
     reader = EventReader({"first": FIRST, "second": workflow("second", *events)})
-    return reader.read_message(body, NOW, lambda _: None, sources)
+    return reader.read_message(body, NOW, lambda _: None, lambda: sources)
 
 
 def order(body: str, *events: From, sources: ListedSources = ALL) -> ValidOrder:
@@ -114,7 +114,7 @@ def test_the_first_workflow_that_declares_an_event_takes_it() -> None:
         {one.name: one for one in (workflow("a", From(topic="*")), workflow("b", FROM_TOPIC))}
     )
     [found] = reader.read_message(
-        sns_notification({"number": 1}, topic="orders"), NOW, lambda _: None, ALL
+        sns_notification({"number": 1}, topic="orders"), NOW, lambda _: None, lambda: ALL
     )
     assert isinstance(found, ValidOrder)
     assert found.plan.workflow == "a"

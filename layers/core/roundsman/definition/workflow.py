@@ -14,7 +14,6 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.definition.expressions import NotThere, compile_condition, shape_of, steps_read
-from roundsman.definition.service_events import From
 from roundsman.errors import DefinitionError, kind_of
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
@@ -33,6 +32,7 @@ from roundsman.model.task import LABEL, added_name
 if TYPE_CHECKING:
     from roundsman.definition.input_types import InputFunction
     from roundsman.definition.plan import Plan
+    from roundsman.definition.service_events import From
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 MOST_ADDED = 1_000  # each decision reads the records of all of them
@@ -556,7 +556,7 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
-    events: tuple[From, ...] = ()
+    events: "tuple[From, ...]" = ()
     """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
     the plan."""
 
@@ -587,14 +587,17 @@ class Workflow:
                     f"{where}: masked has {path!r}, which is not a path; write card.number, "
                     "guests[].passport for each item of a list, or pins.*.pin for each key"
                 )
-        check_tuple(
-            f"{where}: events",
-            self.events,
-            (From,),
-            'declarations, such as (From(topic="orders"),)',
-        )
+        if self.events:
+            self._check_events(where)
         if self.input is not None:
             self._check_input(where)
+
+    def _check_events(self, where: str) -> None:
+        # Only an application with such events loads the module.
+        from roundsman.definition.service_events import From
+
+        example = 'declarations, such as (From(topic="orders"),)'
+        check_tuple(f"{where}: events", self.events, (From,), example)
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

@@ -181,7 +181,7 @@ class EventReader:
         body: str,
         now: int,
         reply_queue_problem: Callable[[str], str | None],
-        sources: EventSources,
+        sources: Callable[[], EventSources],
     ) -> list[Asked | RejectedOrder]:
         """Read a message: one event, or the events that a service of AWS delivers in an envelope.
 

@@ -11,7 +11,7 @@ of those that the policy lists, so that nothing is made of an envelope that came
 rule of EventBridge is not named in its events: they are opened if any rule is listed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -88,7 +88,7 @@ class _Event:
 
 
 def opened(
-    body: str, sources: EventSources, workflows: Mapping[str, "Workflow"]
+    body: str, sources: Callable[[], EventSources], workflows: Mapping[str, "Workflow"]
 ) -> list[OpenedEvent | RejectedOrder] | None:
     """Return the events of an envelope, in its order; None for a message that is none.
 
@@ -98,7 +98,7 @@ def opened(
     envelope = _object(body)
     if envelope is None or not _is_envelope(envelope):
         return None
-    _check_listed(envelope, sources)
+    _check_listed(envelope, sources())
     found: list[OpenedEvent | RejectedOrder] = []
     for event in _events(body, envelope, (), ""):
         try:

@@ -13,12 +13,11 @@ from roundsman.aws.observability import count, log_keys, log_measured, logger, o
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
-from roundsman.aws.sqs.event_sources import SourcesOfQueue
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
 from roundsman.errors import CallRefused, RejectedOrder, TryAgain, rejected_together
 from roundsman.model.json import Json
-from roundsman.ports import PlanStore
+from roundsman.ports import EventSources, PlanStore
 from roundsman.submission.events import Asked, EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import (
@@ -97,20 +96,27 @@ class _MessageHandler:
             shards=settings.due_shards,
             order_retention=settings.order_retention,
         )
-        beside = settings.scheduler_queue_url.rpartition("/")[0]
-        self._sources = cache(lambda queue: SourcesOfQueue(parts.sqs, f"{beside}/{queue}"))
+        self._sources = cache(self._sources_of)
 
     def handle(self, message: Message) -> None:
         """Handle a message. Raises RejectedOrder if it, or an event in it, is rejected."""
-        sources = self._sources(message.queue)
         try:
-            found = self._events.read_message(message.body, now(), self._problem_of, sources)
+            found = self._events.read_message(
+                message.body, now(), self._problem_of, lambda: self._sources(message.queue)
+            )
         except RejectedOrder as rejected:
             found = [rejected]
         if not found:
             logger().info("test event of S3 dropped", extra={"message_id": message.message_id})
         if rejections := [one for each in found if (one := self._handled(each, message))]:
             raise rejected_together(rejections)
+
+    def _sources_of(self, queue: str) -> EventSources:
+        # Only an application with events of services needs this module.
+        from roundsman.aws.sqs.event_sources import SourcesOfQueue
+
+        beside = self._settings.scheduler_queue_url.rpartition("/")[0]
+        return SourcesOfQueue(self._parts.sqs, f"{beside}/{queue}")
 
     def _problem_of(self, url: str) -> str | None:
         settings = self._settings
