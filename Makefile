@@ -13,7 +13,11 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11 python)
 VENV := .venv
 BIN := $(VENV)/bin
+# What the commands need, of the extras and groups of pyproject.toml: all, the tests of an edit, the demo.
 INSTALLED := $(VENV)/.installed
+FOR_ALL := --extra local --extra serve --extra testing --group dev
+FOR_TEST := --extra local --extra serve --extra testing --group test
+FOR_DEMO := --extra local --group demo
 TEMPLATE_LINT := $(VENV)/template-lint
 REPORTS := .cache/reports
 # An application of its own, whose packages have the names of this project's, so it is checked apart.
@@ -62,14 +66,26 @@ $(BIN)/python:
 	echo "Roundsman needs Python 3.11 or newer; none of these is: $(CANDIDATES). Name one: make install PYTHON=/path/to/python3.12" >&2; \
 	exit 1
 
-$(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "$(VENV) was made with a Python older than 3.11: run make clean, then make install." >&2; exit 1; }
-	@echo "Installing the locked packages into $(VENV) (a few minutes the first time)" >&2
-	@# --no-deps: the lock is complete, and pips before 23.1 trip over extras in hash-checking mode.
-	@$(PIP) install -qq --no-deps --require-hashes --requirement requirements/dev.txt
-	@$(PIP) install -qq --no-deps --no-build-isolation --editable .
-	@touch $@
+# $(call installed,EXTRAS AND GROUPS): of the lock what these need, and the project itself.
+define installed
+@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "$(VENV) was made with a Python older than 3.11: run make clean, then make install." >&2; exit 1; }
+@echo "Installing locked packages into $(VENV), once ($(@F))" >&2
+@$(BIN)/python -m tools.locked $(1) > $(VENV)/locked.txt
+@# --no-deps: the lock is complete, and pips before 23.1 trip over extras in hash-checking mode.
+@# --no-compile: Python keeps what it compiles when it imports it, which is a small part.
+@$(PIP) install -qq --no-compile --no-deps --require-hashes --requirement $(VENV)/locked.txt
+@$(PIP) install -qq --no-compile --no-deps --no-build-isolation --editable .
+@touch $(2)
+endef
+
+LOCK := requirements/dev.txt pyproject.toml
+$(INSTALLED): $(LOCK) | $(BIN)/python
+	$(call installed,$(FOR_ALL),$(VENV)/.demo $(VENV)/.test $@)
+$(VENV)/.test: $(LOCK) | $(BIN)/python
+	$(call installed,$(FOR_TEST),$(VENV)/.demo $@)
+$(VENV)/.demo: $(LOCK) | $(BIN)/python
+	$(call installed,$(FOR_DEMO),$@)
 
 .PHONY: engines
 engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local, Chromium) into .cache
@@ -80,9 +96,9 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local, Chromiu
 # runs them with the latter (WHOLE=1). The workers take tests from each other, to end at the same time.
 ALONE := not engine and not stack and not browser and not verify and not long
 .PHONY: test
-test: $(INSTALLED) ## Run the tests of an edit, in a few minutes; they need neither Docker nor an AWS account
+test: $(VENV)/.test ## Run the tests of an edit, in a few minutes; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(ALONE)$(if $(WHOLE),, and not exhaustive)" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser -m "$(ALONE)$(if $(WHOLE),, and not exhaustive)" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
 
 # $(call beside,NAME,MARKERS,PREFIX): these tests, with their output in a file that a failure shows.
 beside = $(3) $(BIN)/python -m pytest -m "($(2)) and not long and not verify" $(JUNIT)=$(REPORTS)/$(1).xml $(TEST_ARGS) \
@@ -134,7 +150,7 @@ mutants: $(INSTALLED) ## Check that a unit test notices each change of the engin
 	@$(BEHIND) $(FIXED_ORDER) $(BIN)/python -m tools.mutants.engine $(ARGS)
 
 .PHONY: soak
-soak: $(INSTALLED) ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")
+soak: $(VENV)/.test ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")
 	@$(BIN)/python -m tools.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 .PHONY: bench
@@ -148,7 +164,7 @@ lint: $(INSTALLED) ## Lint, check the formatting, and check which package import
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 .PHONY: structure
-structure: $(INSTALLED) ## Print figures of the structure: lines of code, words, repeated names (ARGS=--installed: megabytes)
+structure: $(INSTALLED) ## Print figures of the structure: lines of code, words, repeated names
 	@$(BIN)/python -m tools.structure $(ARGS)
 
 .PHONY: types
@@ -232,7 +248,7 @@ release: $(INSTALLED) ## Build the files of a release from the last commit, with
 	@$(BIN)/python -m tools.release_files $(ARGS)
 
 .PHONY: demo
-demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
+demo: $(VENV)/.demo ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
 	@$(BIN)/python -m tools.demo $(ARGS)
 
 # Written in this order because each of the later locks agrees with the first.
@@ -240,7 +256,7 @@ demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--j
 lock: $(BIN)/python ## Lock all dependencies anew, with hashes (LOCK_ARGS=--upgrade takes newer versions)
 	@test -x $(VENV)/locker/bin/uv || { $(BIN)/python -m venv $(VENV)/locker && \
 	  $(VENV)/locker/bin/python -m pip --disable-pip-version-check install -qq --require-hashes --requirement requirements/locker.txt; }
-	@$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
+	@$(COMPILE) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
 	@$(COMPILE) requirements/core-layer.in --constraints requirements/dev.txt --output-file layers/core/requirements.txt
 	@$(COMPILE) requirements/workflows-layer.in --constraints requirements/dev.txt --output-file layers/workflows/requirements.txt
 	@$(COMPILE) requirements/engines.in --output-file requirements/engines.txt

@@ -3,7 +3,8 @@
 On a code host, a page may link to any file of the repository and contain Mermaid diagrams. The site
 contains only the pages of docs/ and loads no scripts from other hosts. So the hooks replace a link
 to a file outside docs/ by the file's path, and a state diagram by a table of its transitions. They
-add the JSON schemas of the documents that commands print, which are in no folder. They log a
+add the JSON schemas of the documents that commands print, which are in no folder, and llms.txt: a
+list of the pages for programs that read the site (https://llmstxt.org). They log a
 warning, which is an error in a strict build, for a link to a missing file and for a page that loads
 a resource from another host.
 """
@@ -11,7 +12,7 @@ a resource from another host.
 import logging
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ DOCS = ROOT / "docs"
 SCHEMAS = "schemas"
 
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_ANY_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _DIAGRAM = re.compile(r"```mermaid\nstateDiagram-v2\n(.*?)```\n?", re.DOTALL)
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?((?:https?:)?//[^"'\s>]+)"""
@@ -63,6 +65,36 @@ def _expanded_value(value: object) -> object:
     if isinstance(value, str) and value.endswith("/"):
         return pages_in(value.rstrip("/"))
     return value
+
+
+def llms_txt(
+    name: str, description: str, nav: Iterable[object], pages: Mapping[str, tuple[str, str]]
+) -> str:
+    """Return llms.txt: each page of the navigation with its title and what it is for.
+
+    `pages` has the address and the text of each page. The text begins with its title; what it is
+    for is the first paragraph.
+    """
+    sections: dict[str, list[str]] = {}
+    for section, page in _listed(nav, ""):
+        address, text = pages[page]
+        title, _, rest = text.removeprefix("# ").partition("\n")
+        paragraph = " ".join(rest.strip().partition("\n\n")[0].split())
+        line = f"- [{title}]({address}): " + _ANY_LINK.sub(r"\1", paragraph)
+        sections.setdefault(section or "Start", []).append(line)
+    parts = [f"## {section}\n\n" + "\n".join(lines) for section, lines in sections.items()]
+    return "\n\n".join([f"# {name}", f"> {description}", *parts]) + "\n"
+
+
+def _listed(nav: Iterable[object], section: str) -> Iterator[tuple[str, str]]:
+    """Yield each page of an expanded navigation, after the title of its section."""
+    for entry in nav:
+        if isinstance(entry, dict):
+            for title, value in entry.items():
+                inner = value if isinstance(value, list) else [value]
+                yield from _listed(inner, section or title)
+        else:
+            yield section, str(entry)
 
 
 def as_table(diagram: str) -> str:
@@ -106,11 +138,14 @@ def on_config(config: "MkDocsConfig") -> None:
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> None:
-    """Add the JSON schemas to the site (mkdocs hook)."""
+    """Add the JSON schemas and llms.txt to the site (mkdocs hook)."""
     from mkdocs.structure.files import File
 
     for name, text in schemas.files().items():
         files.append(File.generated(config, f"{SCHEMAS}/{name}", content=text))
+    pages = {file.src_uri: (file.url, file.content_string) for file in files.documentation_pages()}
+    text = llms_txt(config.site_name, config.site_description or "", config.nav or [], pages)
+    files.append(File.generated(config, "llms.txt", content=text))
 
 
 def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:

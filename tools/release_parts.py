@@ -19,7 +19,6 @@ EXTRAS = "requirements/dev.txt"
 """The lock that has, beside what developers need, what each extra installs."""
 LOCKS = (LAYER, EXTRAS, "requirements/emulator.txt", "requirements/lambda-runtime.txt")
 """The locks of what a release installs. The last two are of `roundsman local`."""
-OF_DEVELOPERS = frozenset({"dev"})
 
 _ENTRY = re.compile(r"(?P<name>[a-z0-9-]+)(?:\[[^]]*\])?==(?P<version>[^ ;\\]+)")
 _HASH = re.compile(r"^    --hash=sha256:([0-9a-f]{64})(?: \\)?$")
@@ -92,17 +91,25 @@ def needed(locked: Sequence[Pinned], asked: Iterable[str] | None = None) -> list
     return [one for one in locked if one.name in wanted]
 
 
+def name_of(requirement: str) -> str:
+    """Return the normalised name of the package that a requirement asks for.
+
+    Raises ValueError if it names none.
+    """
+    found = _NAME.match(requirement)
+    if found is None:
+        raise ValueError(f"{requirement!r} names no package")
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
 def asked_by_users(project: Mapping[str, object]) -> set[str]:
-    """Return the libraries that the package and its extras ask for, without the developers'.
+    """Return the libraries that the package and its extras ask for.
 
     `project` is the table `[project]` of pyproject.toml.
     """
     extras = project.get("optional-dependencies")
-    lists = [project.get("dependencies")]
-    if isinstance(extras, dict):
-        lists += [lines for extra, lines in extras.items() if extra not in OF_DEVELOPERS]
-    lines = [str(line) for one in lists if isinstance(one, list) for line in one]
-    names = {found[0].lower() for line in lines if (found := _NAME.match(line))}
+    lists = [project.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())]
+    names = {name_of(str(line)) for one in lists if isinstance(one, list) for line in one}
     return names - {project.get("name")}
 
 

@@ -3,7 +3,6 @@
     python -m tools.structure              # a table on stdout
     python -m tools.structure --json
     python -m tools.structure --root DIR   # another checkout, for the figures of before
-    python -m tools.structure --installed  # the megabytes of each installation, too; takes minutes
 
 Lines of code are counted without docstrings, comments and empty lines. A name is repeated if
 several modules or public classes of the three packages have it. The files that a reply crosses are
@@ -15,11 +14,8 @@ import argparse
 import ast
 import io
 import json
-import subprocess
 import sys
-import tempfile
 import tokenize
-import venv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -47,17 +43,6 @@ CODE: Final = {
 }
 """The folders of each area."""
 PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-EXTRAS: Final = {
-    "a Lambda function": "",
-    "tests in memory": "client",
-    "an operator": "ui",
-    "a local AWS": "local",
-    "tests on moto": "testing",
-}
-"""Who installs the wheel, and with which extra."""
-BESIDE: Final = ("pip", "setuptools", "pkg_resources", "wheel", "_distutils_hack")
-"""What a new environment has before anything is installed."""
-BOTO3: Final = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil")
 SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 ORDER = "events/good.json"
 COUNTED: Final = frozenset({"__init__", "app", "conftest"})
@@ -117,38 +102,6 @@ def _words(root: Path, pattern: str) -> int:
     return sum(len(path.read_text(encoding="utf-8").split()) for path in root.glob(pattern))
 
 
-def installed() -> dict[str, str]:
-    """Return the megabytes that each installation of the wheel takes."""
-    found: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        _run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation",
-             "--wheel-dir", folder, str(ROOT))  # fmt: skip
-        (wheel,) = Path(folder).glob("*.whl")
-        for who, extra in EXTRAS.items():
-            print(f"Installing what {who} needs", file=sys.stderr)
-            place = Path(folder) / (extra or "base")
-            venv.create(place, with_pip=True)
-            named = f"{wheel}[{extra}]" if extra else str(wheel)
-            _run(str(place / "bin/python"), "-m", "pip", "install", named)
-            (packages,) = place.glob("lib/python3*/site-packages")
-            sizes = {each.name: _size(each) for each in packages.iterdir()}
-            ours = {n: size for n, size in sizes.items() if not n.startswith(BESIDE)}
-            boto3 = sum(size for n, size in ours.items() if n.startswith(BOTO3))
-            whole = sum(ours.values())
-            found[who] = f"{whole / 1e6:.0f} MB, of which boto3 {boto3 / 1e6:.0f}"
-    return found
-
-
-def _size(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
-
-
-def _run(*command: str) -> None:
-    subprocess.run([*command, "--quiet", "--disable-pip-version-check"], check=True)
-
-
 def files_crossed_by_a_reply() -> list[str]:
     """Return the engine's files with a function that runs while a reply is handled.
 
@@ -195,14 +148,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.structure", description=__doc__)
     parser.add_argument("--json", action="store_true", help="all figures, as JSON")
     parser.add_argument("--root", type=Path, default=ROOT, help="another checkout, to count in")
-    parser.add_argument("--installed", action="store_true", help="install the wheel, and weigh it")
     asked = parser.parse_args(arguments)
     found = {**figures(asked.root)}
     if asked.root == ROOT:
         with redirect_stdout(sys.stderr):  # the functions' logs
             found["files crossed by a reply"] = files_crossed_by_a_reply()
-    if asked.installed:
-        found["installed"] = installed()
     print(json.dumps(found, indent=2) if asked.json else as_text(found))
     return 0
 

@@ -81,10 +81,10 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
 
 
 def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
-    """Each part of the package but the client alone, which `cli` has, the project's own, and what
+    """Each part of the package but what others have (the client, the tests in memory), and what
     only the console of a team needs."""
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev", "serve"}))
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "serve", "unit"}))
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 
@@ -160,6 +160,14 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(folder: Path) -> None:
     assert refused.exit_code == 1
     assert "exists and is not an empty folder" in refused.stderr
     assert texts(folder) == {Path("shop/mine.txt"): "mine"}
+
+
+def test_a_folder_that_has_only_an_environment_gets_the_files_beside_it(folder: Path) -> None:
+    (folder / "shop/.venv/bin").mkdir(parents=True)
+    (folder / "shop/.venv/bin/python").write_text("mine")
+    assert types("init", "shop").exit_code == 0
+    assert (folder / "shop/.venv/bin/python").read_text() == "mine"
+    assert (folder / "shop" / TEMPLATE).exists()
 
 
 def test_the_wheel_that_was_installed_is_kept_in_the_application(folder: Path) -> None:

@@ -5,13 +5,16 @@ commands for the stack, in their order).
 """
 
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.instants import SECOND
+from roundsman_console import clock
 from roundsman_console.main import app
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack import Stack
@@ -32,6 +35,9 @@ def test_the_page_happens_as_it_says(
 ) -> None:
     monkeypatch.chdir(APPLICATION)
     monkeypatch.setenv("ROUNDSMAN_STACK", "roundsman")  # the name that the fixture gives it
+    # A command that waits for the stack lets it work meanwhile, as it does beside one.
+    meanwhile = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: roundsman_stack.run())
+    monkeypatch.setattr(clock, "time", meanwhile)
     expected: dict[str, Callable[[str], bool]] = {
         "roundsman show loyal-1": lambda printed: "loyal_order  Completed" in printed,
         "roundsman show loyal-2": lambda printed: (

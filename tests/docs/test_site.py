@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from mkdocs.config import load_config
-from mkdocs.structure.files import Files
 
+from tools import schemas
 from tools.docs_site import (
     DOCS,
     as_table,
     expanded,
     for_the_site,
+    llms_txt,
     loaded_from_outside,
     pages_in,
 )
@@ -66,6 +66,27 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert pages_in("decisions")[0] == "decisions/index.md"
 
 
+def test_the_list_for_programs_has_every_page_with_its_title_and_what_it_is_for() -> None:
+    nav = expanded(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    pages = {
+        str(path.relative_to(DOCS)): (f"at/{path.stem}", path.read_text(encoding="utf-8"))
+        for path in DOCS.rglob("*.md")
+    }
+    text = llms_txt("Roundsman", "What it is", nav, pages)
+    assert text.startswith(
+        "# Roundsman\n\n> What it is\n\n## Start\n\n- [Roundsman](at/index): For "
+    )
+    listed = re.findall(r"^- \[(.+?)\]\((\S+?)\): (.+)$", text, re.MULTILINE)
+    assert len(listed) == text.count("\n- ") == len(pages)
+    assert sorted(address for _, address, _ in listed) == sorted(at for at, _ in pages.values())
+    assert {page.partition("\n")[0] for _, page in pages.values()} == {
+        f"# {title}" for title, _, _ in listed
+    }
+    assert not [about for _, _, about in listed if len(about) < 20 or "](" in about]
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sections == ["Start", *(next(iter(one)) for one in nav if isinstance(one, dict))]
+
+
 def _pages(nav: object) -> list[str]:
     if isinstance(nav, list):
         return [page for entry in nav for page in _pages(entry)]
@@ -100,13 +121,12 @@ def anchors(file: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_site_has_each_schema_to_which_a_page_links() -> None:
-    config = load_config(str(ROOT / "mkdocs.yml"))
-    found = config.plugins.on_files(Files([]), config=config)
+def test_there_is_each_schema_to_which_a_page_links() -> None:
+    """`make docs` checks that the site has them."""
     linked = {
-        f"schemas/{name}"
+        name
         for path in DOCS.rglob("*.md")
         for name in re.findall(r"\]\(\.\./schemas/([^)]+)\)", path.read_text(encoding="utf-8"))
     }
     assert linked
-    assert linked <= {file.src_uri for file in found}
+    assert linked <= schemas.files().keys()

@@ -174,7 +174,9 @@ def test_the_supervisor_sends_to_the_scheduler_and_to_no_agent_and_reads_no_queu
     answers: Answers,
 ) -> None:
     role = "SupervisorRole"
-    assert allowed(answers, role, "sqs:SendMessage") == {"SchedulerQueue", REPLIES}
+    # A signal that nobody read is owed until a rejected message says so.
+    to = {"SchedulerQueue", "RejectedQueue", REPLIES}
+    assert allowed(answers, role, "sqs:SendMessage") == to
     assert allowed(answers, role, "sqs:ReceiveMessage", "sqs:DeleteMessage") == set()
     actions = {call.action for call, may in answers[role].items() if may}
     of_orders = {a for a in actions if "OrdersTable" in allowed(answers, role, f"dynamodb:{a}")}

@@ -336,8 +336,13 @@ def world_of_slow_circuits(roundsman_services: Services, roundsman_clock: Clock)
         yield made
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "agent",
+    [
+        pytest.param(one, marks=pytest.mark.exhaustive if one == "payment" else pytest.mark.verify)
+        for one in AGENTS
+    ],
+)
 def test_an_order_whose_service_is_down_for_three_hours_has_the_same_ends(
     agent: str, world_of_slow_circuits: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ from tools.soak_stories import Story
 
 LONG_HOLDS = (3, 6, 8, 16)
 """Stories with holds for hours."""
+MUCH_IS_DONE = (7, 8, 10, 16)
+"""Stories in which people and outside systems do all that they can: they are looked at first."""
 
 
 def test_some_orders_of_random_stories_break_nothing() -> None:
@@ -144,19 +146,19 @@ def test_what_lacks_a_guard_is_found(
     seeds: Sequence[int],
 ) -> None:
     planted(monkeypatch)
-    found = run_stories(seeds)
-    assert found.broken
-    seed, why = found.broken[0]
+    broken = next((found for seed in seeds if (found := run_stories([seed]).broken)), None)
+    assert broken is not None
+    seed, why = broken[0]
     assert f"seed={seed} repeats " in why
     assert any(invariant.name in why for invariant in Invariant)
 
 
 @pytest.mark.exhaustive
 def test_it_stops_at_a_limit_and_runs_each_seed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.soak.IN_ONE_GO", 4)
-    *_, total = soak(7, Limits(stories=9), workers=2)
-    assert total.account.stories == 9
-    assert total.account.orders == run_stories(range(7, 16)).account.orders
+    monkeypatch.setattr("tools.soak.IN_ONE_GO", 2)
+    *_, total = soak(11, Limits(stories=5), workers=2)
+    assert total.account.stories == 5
+    assert total.account.orders == run_stories(range(11, 16)).account.orders
 
 
 @pytest.mark.exhaustive
@@ -314,11 +316,14 @@ def test_stories_have_all_that_people_and_outside_systems_do(
 
     monkeypatch.setattr(Operator, "ask", asked)
     monkeypatch.setattr(World, "answer", answered)
-    run_stories(range(100))
-    assert seen == {
+    wanted = {
         *("a fresh key", "it did", "it did not", "more time for a step"),
         *("a yes to the last", "a yes to the first", "a no to the last", "a no to the first"),
     }
+    for seed in (*MUCH_IS_DONE, *range(100)):
+        if seen != wanted:
+            Story(seed).run()
+    assert seen == wanted
     stories = [Story(seed) for seed in range(60)]
     assert {story.world.instances for story in stories} == {None, 1, 3}
     assert {story.world.functions.timed for story in stories} == {False, True}

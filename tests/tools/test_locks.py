@@ -85,7 +85,9 @@ def test_what_a_developer_needs_is_locked_and_so_is_what_builds_the_package() ->
     """`make install` installs from the lock alone, and the package with --no-build-isolation."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = settings["project"]["optional-dependencies"].values()
-    asked = [*settings["build-system"]["requires"], *(line for extra in extras for line in extra)]
+    groups = settings["dependency-groups"].values()
+    asked = [line for part in (*extras, *groups) for line in part if isinstance(line, str)]
+    asked += settings["build-system"]["requires"]
     names = {re.split(r"[^a-z0-9-]", line)[0] for line in asked} - {"roundsman"}
     assert names <= pinned("requirements/dev.txt").keys()
 

@@ -16,7 +16,7 @@ def test_the_page_of_the_package_has_no_relative_link() -> None:
 
 
 def test_the_page_of_the_package_names_each_extra_of_users() -> None:
-    extras = set(BUILD["optional-dependencies"]) - {"dev"}
+    extras = set(BUILD["optional-dependencies"])
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.M)) == extras
 
 

@@ -161,10 +161,10 @@ def test_what_is_needed_are_those_asked_for_and_all_that_these_need() -> None:
     assert [one.name for one in needed(locked)] == ["asked", "inner", "innermost", "other"]
 
 
-def test_what_only_developers_ask_for_is_not_asked_for_by_users() -> None:
+def test_users_ask_for_what_the_package_and_its_extras_ask_for() -> None:
     project = tomllib.loads(
         'name = "me"\ndependencies = ["Base[x]>=1"]\n[optional-dependencies]\n'
-        'ui = ["page==1", "me[cli]"]\ndev = ["linter<2"]\n'
+        'ui = ["page==1", "me[cli]"]\n'
     )
     assert asked_by_users(project) == {"base", "page"}
 

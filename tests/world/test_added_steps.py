@@ -27,6 +27,7 @@ from roundsman_testing import Mishaps, World
 from roundsman_testing.faults import Faults
 from roundsman_testing.memory import TABLES
 from roundsman_testing.world.crashes import crash_everywhere
+from tests.world.at_every_call import Kinds, at_every_call
 
 MINUTE = timedelta(minutes=1)
 FENCED = Compensation(fences_late_performs=True)
@@ -155,11 +156,13 @@ def test_all_that_was_added_is_undone_the_last_one_first() -> None:
     assert undone == ["charge", *LEGS[::-1], "search"]
 
 
-@pytest.mark.exhaustive
+@at_every_call
 @pytest.mark.parametrize("story", [completes, is_undone])
-def test_whatever_call_fails_or_process_dies_the_order_ends_as_it_must(story: object) -> None:
+def test_whatever_call_fails_or_process_dies_the_order_ends_as_it_must(
+    story: object, kinds: Kinds
+) -> None:
     assert callable(story)
-    assert crash_everywhere(story, lambda faults: world_of(Carriers(), faults)).runs
+    assert crash_everywhere(story, lambda faults: world_of(Carriers(), faults), faults=kinds).runs
 
 
 def test_an_answer_that_is_lost_is_found_by_the_probe_with_what_it_adds() -> None:

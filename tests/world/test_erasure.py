@@ -9,6 +9,7 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import ERASED
 from roundsman_testing import World
 from roundsman_testing.world.crashes import crash_everywhere
+from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow
 
 SECRET = "A. Reader"
@@ -49,15 +50,15 @@ def test_an_undone_order_is_erased() -> None:
     check_erased(world)
 
 
-@pytest.mark.exhaustive
-def test_whatever_call_fails_it_is_erased_in_the_end() -> None:
+@at_every_call
+def test_whatever_call_fails_it_is_erased_in_the_end(kinds: Kinds) -> None:
     def story(world: World) -> None:
         declined(world)
         world.operator.erase("ord-1", "request 17")
         world.run()
         check_erased(world)
 
-    assert crash_everywhere(story, lambda faults: World(LINE, faults=faults)).runs
+    assert crash_everywhere(story, lambda faults: World(LINE, faults=faults), faults=kinds).runs
 
 
 @pytest.mark.parametrize("queue", ["replies", "commands"])

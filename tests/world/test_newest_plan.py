@@ -14,6 +14,7 @@ from roundsman.errors import InvalidInput, PermanentError
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman_testing import World, crash_everywhere
+from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import FENCED, a_step, a_workflow
 
 ONCE = Retry(max_attempts=1)
@@ -83,9 +84,9 @@ def test_an_open_order_goes_on_under_the_version_that_was_deployed_last() -> Non
     assert moves(World(PATIENT))
 
 
-@pytest.mark.exhaustive
-def test_an_open_order_goes_on_under_it_whatever_call_fails() -> None:
-    assert crash_everywhere(moves, lambda faults: World(PATIENT, faults=faults)).runs
+@at_every_call
+def test_an_open_order_goes_on_under_it_whatever_call_fails(kinds: Kinds) -> None:
+    assert crash_everywhere(moves, lambda faults: World(PATIENT, faults=faults), faults=kinds).runs
 
 
 def test_an_open_order_keeps_its_version_if_what_was_sent_would_differ() -> None:

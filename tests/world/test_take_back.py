@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from roundsman.model.states import TaskState
 from roundsman_testing import World, crash_everywhere
+from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import FENCED, MONEY, a_step, a_workflow
 
 reserve = a_step("reserve", compensation=FENCED)
@@ -32,9 +31,11 @@ def test_what_can_be_undone_is_undone() -> None:
     world.check_all_ended()
 
 
-@pytest.mark.exhaustive
-def test_it_is_undone_whatever_call_fails() -> None:
-    assert crash_everywhere(taken_back, lambda faults: World(SHOP, faults=faults)).runs
+@at_every_call
+def test_it_is_undone_whatever_call_fails(kinds: Kinds) -> None:
+    assert crash_everywhere(
+        taken_back, lambda faults: World(SHOP, faults=faults), faults=kinds
+    ).runs
 
 
 def test_once_its_retention_is_over_there_is_nothing_to_take_back() -> None:

@@ -14,6 +14,7 @@ from roundsman_testing import (
     World,
     crash_everywhere,
 )
+from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import FENCED, MONEY, a_step, a_workflow
 
 reserve = a_step("reserve", compensation=FENCED)
@@ -52,9 +53,11 @@ def test_the_named_steps_are_undone_and_the_application_is_told() -> None:
     ]
 
 
-@pytest.mark.exhaustive
-def test_a_part_is_undone_whatever_call_fails() -> None:
-    assert crash_everywhere(partly_undone, lambda faults: World(SHOP, faults=faults)).runs
+@at_every_call
+def test_a_part_is_undone_whatever_call_fails(kinds: Kinds) -> None:
+    assert crash_everywhere(
+        partly_undone, lambda faults: World(SHOP, faults=faults), faults=kinds
+    ).runs
 
 
 def test_the_rest_is_undone_later() -> None:

@@ -2,7 +2,8 @@
 
 There are two environments. One runs the emulator. The other runs the functions, and contains only
 what the Python runtime of AWS Lambda contains, so that a dependency that is missing from a layer
-also fails here.
+also fails here. The emulator's uses the packages of the other one, in the same versions: they are a
+large part of what it needs. Its pip also builds the layers.
 """
 
 import hashlib
@@ -25,6 +26,8 @@ from roundsman_console.locks_folder import lock
 
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """The Lambda runtime that the functions run on: the Python that makes the environments."""
+MANNER = 2
+"""Counts the changes of how they are made: one that was made in another way is not used."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def ensure_environment(
 
 
 def _fingerprint(locks: list[Path]) -> str:
-    digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
+    digest = hashlib.sha256(f"{MANNER} {sys.version} {sys.base_prefix}".encode())
     for path in locks:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
@@ -84,8 +87,21 @@ def _steps(
     emulator, functions = str(made.emulator_python), str(made.functions_python)
     venv = [sys.executable, "-m", "venv", "--clear"]
     pip = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    wanted = ["install", "--retries", "2", "--progress-bar", "off", "--require-hashes", "-r"]
+    wanted = ["install", "--retries", "2", "--progress-bar", "off", "--no-compile"]
+    wanted += ["--require-hashes", "-r"]
     yield [*venv, str(made.folder / "emulator")]
-    yield [*pip, *wanted, str(emulator_lock)]
     yield [*venv, "--without-pip", str(made.folder / "functions")]
     yield [*pip, "--python", functions, *wanted, str(runtime_lock)]
+    yield [emulator, "-c", _SHARE, str(made.folder / "functions")]
+    yield [*pip, *wanted, str(emulator_lock)]
+    yield [*pip, "uninstall", "--quiet", "--yes", "setuptools"]  # nothing needs it; it is large
+
+
+_SHARE = """
+import pathlib, sys, sysconfig
+
+own = pathlib.Path(sysconfig.get_path("purelib"))
+shared = pathlib.Path(sys.argv[1]) / own.relative_to(sys.prefix)
+own.joinpath("functions.pth").write_text(f"{shared}\\n")
+"""
+"""Lets the Python that runs it import the packages of the environment in the given folder."""

@@ -14,7 +14,7 @@ from roundsman_console.project.files import (
     stacks,
     write_new_folder,
 )
-from roundsman_console.project.names import check_agent, stack_name, workflow_name
+from roundsman_console.project.names import check_agent, stack_name, step_name, workflow_name
 from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, record_of
 from roundsman_console.project.workflows import (
     FOLDER,
@@ -53,6 +53,8 @@ def create(
         "version": version,
         "wheel": "" if wheel is None else FIND_VENDORED,
         "last": agents[-1],
+        "workflow": workflows[0],
+        "last_step": step_name(workflows[0], agents[-1]),
     }
     vendored = dict(stacks())
     made = {path: fill(text, values) for path, text in skeleton()} | vendored

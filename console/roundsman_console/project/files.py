@@ -12,6 +12,8 @@ from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
 
+ENVIRONMENT = ".venv"
+"""Where an application has its Python environment, which may be made before its files."""
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -38,11 +40,13 @@ def stacks() -> Iterator[tuple[Path, str]]:
 
 
 def write_new_folder(folder: Path, contents: Mapping[Path, str | bytes]) -> None:
-    """Write the files into a folder that does not exist or is empty.
+    """Write the files into a folder that does not exist or is empty but for an environment `.venv`.
 
     Raises ConsoleError if it has files, or cannot be written. Nothing is left half-written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (
+        not folder.is_dir() or any(each.name != ENVIRONMENT for each in folder.iterdir())
+    ):
         raise ConsoleError(f"{folder} exists and is not an empty folder. Choose another name.")
     made: Path | None = None
     moved: list[Path] = []

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, cast
 import boto3
 import pytest
 from moto import mock_aws
-from mypy_boto3_dynamodb import DynamoDBClient
-from mypy_boto3_sqs import SQSClient
 
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
@@ -28,7 +26,9 @@ from tests.project import SERVICE_URLS, TEMPLATE, create_stack
 from tests.support.template_reading import among, granted, keys_granted
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_sqs import SQSClient
 
     Item = dict[str, Value]
 
