@@ -1,5 +1,6 @@
 """`roundsman alerts`: what was alerted and still stands."""
 
+import json
 from dataclasses import replace
 from typing import get_args
 
@@ -163,6 +164,33 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
     assert "> roundsman ls --group f-" in printed
     assert "[b]red[/]?[31m" in printed
     assert operator.reads("alerts", "--limit", "1")["more"] is True
+
+
+def test_an_alarm_without_data_is_raised_if_that_is_what_it_watches(operator: Operator) -> None:
+    """SupervisorHasNotRunAlarm is, when the supervisor is not started. So is an alarm on a queue
+    that nobody uses, which says nothing."""
+    topic = operator.world.stack.outputs["AlertTopicArn"]
+    client = boto3.client("cloudwatch")
+    for name, actions in (("SupervisorHasNotRunAlarm", [topic]), ("MailBacklogAlarm", [])):
+        client.put_metric_alarm(
+            AlarmName=f"roundsman-{name}",
+            AlarmDescription="The supervisor was not started",
+            AlarmActions=[topic],
+            InsufficientDataActions=actions,
+            Namespace="AWS/Lambda",
+            MetricName="Invocations",
+            Statistic="Sum",
+            ComparisonOperator="LessThanThreshold",
+            Threshold=1,
+            Period=60,
+            EvaluationPeriods=3,
+        )
+        client.set_alarm_state(
+            AlarmName=f"roundsman-{name}", StateValue="INSUFFICIENT_DATA", StateReason="x"
+        )
+    [found] = alerts(operator.reads("alerts"))
+    assert found["kind"] == "alarm"
+    assert "SupervisorHasNotRunAlarm" in json.dumps(found)
 
 
 @pytest.mark.exhaustive

@@ -69,6 +69,8 @@ class Cloud:
     exists: bool = True
     live: Any = field(default_factory=engine)
     objects: dict[str, str] = field(default_factory=dict)
+    settings: str = ""
+    """Those of the stack's engine."""
     refuses_nested: str = ""
     refuses: str = ""
     made: dict[str, Any] = field(default_factory=dict)
@@ -106,6 +108,8 @@ class Cloud:
                 for name, value in (("LogLevel", "DEBUG"), ("Url", "https://u"), ("Gone", "x"))
             ],
         }
+        if self.settings:
+            one["Outputs"] = [{"OutputKey": "EngineSettings", "OutputValue": self.settings}]
         return {"Stacks": [one]}
 
     def on_GetTemplate(self, **asked: str) -> Any:  # noqa: ANN401
@@ -248,6 +252,25 @@ def test_a_new_stack_gets_a_change_set_of_its_creation(
     assert (code, asked["ChangeSetType"]) == (0, "CREATE")
     assert asked["Parameters"] == [{"ParameterKey": "Url", "ParameterValue": "https://new"}]
     assert {one["action"] for one in found["changes"]} == {"added"}
+
+
+def test_an_agent_that_polls_is_deployed_after_an_engine_that_knows_it(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds(cloud, monkeypatch, engine("orders", GET_OBJECTS))
+    agent = Path("functions/agents/stock")
+    agent.mkdir(parents=True)
+    (agent / "app.py").write_text("def perform(request):\n    return NotYet(again_in=1)\n")
+    code, found = prints("--param", "Url=https://new")
+    assert code == 0, "it stops nothing"
+    assert found["engineFirst"] == [
+        "functions/agents/stock/app.py returns NotYet, which the deployed scheduler may not know: "
+        "deploy the engine first, with the former code of this agent, and then this code."
+    ]
+    said = types("--param", "Url=https://new").stdout
+    assert "Warning: functions/agents/stock/app.py returns NotYet" in said
+    cloud.settings = "DueShards=16,Replies=1"
+    assert prints("--param", "Url=https://new")[1]["engineFirst"] == []
 
 
 def test_a_deployment_that_fails_takes_its_versions_with_it_so_that_it_can_be_repeated(

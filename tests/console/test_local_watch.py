@@ -29,7 +29,7 @@ ROOT = """
 Resources:
   CoreLayer:
     Type: AWS::Serverless::LayerVersion
-    Properties: {ContentUri: layers/core, LayerName: the-core}
+    Properties: {ContentUri: layers/core, LayerName: !Sub '${AWS::StackName}-core'}
   Alone:
     Type: AWS::Serverless::Function
     Properties: {CodeUri: functions/alone}
@@ -77,13 +77,13 @@ def project(tmp_path: Path) -> Path:
 
 
 def known(project: Path) -> list[Artifact]:
-    return artifacts(project, project / "build")
+    return artifacts(project, project / "build", "shop")
 
 
 def test_the_artifacts_are_those_of_the_template_and_of_its_nested_stacks(project: Path) -> None:
     built = project / "build"
     assert known(project) == [
-        Artifact("the-core", True, Path("layers/core"), built / "CoreLayer"),
+        Artifact("shop-core", True, Path("layers/core"), built / "CoreLayer"),
         Artifact("Alone", False, Path("functions/alone"), built / "Alone"),
         Artifact(
             "SchedulerFunction",
@@ -101,7 +101,7 @@ def test_a_file_of_a_function_and_one_of_a_layer_are_copied(project: Path) -> No
     assert change is not None
     assert [[each.name for each in change[file]] for file in (app, module)] == [
         ["PaymentFunction"],
-        ["the-core"],
+        ["shop-core"],
     ]
     compiled = project / "build/CoreLayer/python/roundsman/__pycache__/a.cpython-311.pyc"
     compiled.touch()

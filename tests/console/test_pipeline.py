@@ -214,6 +214,16 @@ def test_the_deployer_may_do_all_that_a_deployment_of_the_templates_needs(
     assert [each for right in needed for each in refused(deployer, right)] == []
 
 
+def test_the_deployer_may_read_what_preflight_asks_of_the_account(
+    deployer: Mapping[str, Any],
+) -> None:
+    asked = ("cloudformation:DescribeStacks", "lambda:GetAccountSettings", "lambda:ListFunctions")
+    of_functions = ("lambda:GetFunctionConfiguration", "lambda:ListVersionsByFunction")
+    function = "arn:{partition}:lambda:{region}:{account}:function:{stack}-{name}"
+    for right in (Right("*", asked), Right(function, (*of_functions, "lambda:ListTags"))):
+        assert refused(deployer, right) == []
+
+
 def test_the_one_that_makes_proofs_may_do_all_that_a_proof_needs(
     deployer: Mapping[str, Any], tmp_path: Path
 ) -> None:

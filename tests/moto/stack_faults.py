@@ -165,9 +165,9 @@ FAULTS = (
     Fault(
         "The supervisor is not started",
         is_not_started,
-        ("SupervisorHasNotRunAlarm", 3),
-        ("SupervisorHasNotRunAlarm", 3),
-        ("SupervisorAlarm", 3),
+        ("SupervisorHasNotRunAlarm", 5),
+        ("SupervisorHasNotRunAlarm", 5),
+        ("SupervisorAlarm", 5),
     ),
     Fault(
         "The supervisor fails at each start",
@@ -181,7 +181,7 @@ FAULTS = (
         is_refused("SupervisorFunction"),
         ("SupervisorThrottlesAlarm", 3),
         ("SupervisorThrottlesAlarm", 3),
-        ("SupervisorAlarm", 3),
+        ("SupervisorAlarm", 5),
         then=("SupervisorHasNotRunAlarm",),
     ),
     Fault(

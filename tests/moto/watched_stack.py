@@ -28,6 +28,9 @@ from tests.support.template_reading import alarms
 STEP = 10_000
 """ms between two looks at the queues by Lambda."""
 MINUTE = 60_000
+MORE_PERIODS = 2
+"""How many more periods than it evaluates CloudWatch looks at before data is missing: five for
+three in the examples of its page on missing data."""
 OF_SHARE = 10
 """Minutes of the one alarm with a longer period."""
 HIDES_AFTER = 3
@@ -254,6 +257,12 @@ class WatchedStack:
         periods = int(str(alarm["EvaluationPeriods"]))
         needed = int(str(alarm.get("DatapointsToAlarm", periods)))
         last = [minute.get(key) for minute in self._minutes[-periods:]]
+        if alarm["TreatMissingData"] == "missing":
+            looked_at = self._minutes[-(periods + MORE_PERIODS) :]
+            if len(looked_at) == periods + MORE_PERIODS and not any(m.get(key) for m in looked_at):
+                return "InsufficientDataActions" in alarm
+            known = [values for values in (m.get(key) for m in looked_at) if values][-periods:]
+            return len(known) >= needed and all(_breaches(alarm, limit, one) for one in known)
         return sum(_breaches(alarm, limit, values) for values in last) >= needed
 
 

@@ -144,6 +144,13 @@ def deleted_layer(application: Application) -> Application:
     return changed(application, put(f"Resources/{name}/DeletionPolicy", "Delete"))
 
 
+def snapshot_of_an_old_runtime(application: Application) -> Application:
+    """An agent that begins from a snapshot, with a runtime that has none."""
+    snapshot: Json = {"ApplyOn": "PublishedVersions"}
+    older = changed(application, put("GiftWrapFunction/Runtime", "python3.11"))
+    return changed(older, put("GiftWrapFunction/SnapStart", snapshot))
+
+
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 TOPIC, BUCKET = "arn:aws:sns:eu-west-1:123456789012:presents", "arn:aws:s3:::presents-*"
 SERVICE_NAME = "GiftWrapFunction/Environment/Variables/POWERTOOLS_SERVICE_NAME"
@@ -194,6 +201,9 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
             "GiftWrapRequestQueue: its VisibilityTimeout is 200 s",
         ),
         (drop("BillingReplyQueue/VisibilityTimeout"), "BillingReplyQueue"),
+    ),
+    blocks.snapstart_runtimes: (
+        (snapshot_of_an_old_runtime, "GiftWrapFunction: Lambda has no SnapStart for python3.11"),
     ),
     blocks.backlog_alarms: (
         (

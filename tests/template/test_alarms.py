@@ -141,6 +141,8 @@ def test_every_queue_that_is_read_has_an_alarm_on_its_oldest_message(template: D
     drop("Resources/GiftWrapErrorsAlarm"),
     drop("Resources/SchedulerThrottlesAlarm"),
     put("SupervisorHasNotRunAlarm/TreatMissingData", "notBreaching"),
+    put("SupervisorHasNotRunAlarm/TreatMissingData", "breaching"),
+    drop("SupervisorHasNotRunAlarm/InsufficientDataActions"),
     put("SupervisorHasNotRunAlarm/Threshold", 0),
     put("SupervisorHasNotRunAlarm/ComparisonOperator", "GreaterThanThreshold"),
     put("SupervisorHasNotRunAlarm/Dimensions/0/Value", ref("SchedulerFunction")),
@@ -155,7 +157,8 @@ def test_every_function_has_alarms_on_its_errors_and_throttles_and_the_superviso
     assert watched(template, "AWS/Lambda", "Invocations") == ["SupervisorFunction"]
     alarm = alarms(template)[SUPERVISOR_ALARM]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
-    assert alarm["TreatMissingData"] == "breaching"
+    assert alarm["TreatMissingData"] == "missing"
+    assert alarm.get("InsufficientDataActions") == [ref("AlertTopic")]
 
 
 @fails_with(
@@ -246,13 +249,35 @@ def test_every_alarm_is_sent_to_the_alert_topic_and_the_end_of_one_with_a_descri
     template: Document,
 ) -> None:
     """A new alarm that finds no trouble ends, so each with an action for its end would send a mail
-    when the stack is created: some 60. That of the supervisor is raised until the supervisor runs,
-    and its end shows that the stack works."""
+    when the stack is created: some 60. That of the supervisor sends one, which shows that the stack
+    works."""
     for name, alarm in alarms(template).items():
         assert alarm.get("AlarmActions") == [ref("AlertTopic")], name
         ends = [ref("AlertTopic")] if name == SUPERVISOR_ALARM else None
         assert alarm.get("OKActions") == ends, name
         assert str(alarm.get("AlarmDescription", "")).strip(), name
+
+
+@fails_with(
+    put("SupervisorHasNotRunAlarm/TreatMissingData", "breaching"),
+    put("GiftWrapErrorsAlarm/OKActions", [ref("AlertTopic")]),
+    put("GiftWrapErrorsAlarm/TreatMissingData", "breaching"),
+)
+def test_a_stack_that_is_created_and_works_sends_one_mail_beside_the_confirmation(
+    template: Document,
+) -> None:
+    """CloudWatch creates an alarm in INSUFFICIENT_DATA. It then goes to OK, except that data which
+    is missing and counts as breaching raises it at once; each change with an action is a mail."""
+    sent = [
+        name
+        for name, alarm in alarms(template).items()
+        for mails in (
+            alarm.get("AlarmActions") if alarm.get("TreatMissingData") == "breaching" else None,
+            alarm.get("OKActions"),
+        )
+        if mails
+    ]
+    assert sent == [SUPERVISOR_ALARM]
 
 
 @fails_with(

@@ -52,8 +52,9 @@ def test_lean_has_one_alarm_which_is_raised_if_the_supervisor_is_not_started_or_
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SupervisorFunction"}}]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
-    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("breaching", 3)
-    assert alarm["AlarmActions"] == [{"Ref": "AlertTopic"}]
+    assert (alarm["TreatMissingData"], alarm["EvaluationPeriods"]) == ("missing", 3)
+    for actions in ("AlarmActions", "InsufficientDataActions", "OKActions"):
+        assert alarm[actions] == [{"Ref": "AlertTopic"}], actions
 
 
 def test_standard_has_the_alarms_on_what_no_pass_can_see() -> None:
@@ -116,7 +117,23 @@ def test_no_mapping_is_disabled_in_any_profile() -> None:
 def test_every_mapping_limits_the_instances_that_a_burst_may_start(profile: str) -> None:
     """What Lambda refuses for want of instances is overtaken, and its attempt may count."""
     for queue, _, mapping in event_sources(of(profile)):
-        assert isinstance(at(mapping, "ScalingConfig", "MaximumConcurrency"), int), queue
+        most = chosen(of(profile), at(mapping, "ScalingConfig", "MaximumConcurrency"))
+        assert isinstance(most, int), queue
+
+
+def test_in_a_small_account_every_mapping_has_the_fewest_instances() -> None:
+    """Whatever the blocks say: a new account has a quota of ten. The alarm on the account's
+    instances is raised at four fifths of that."""
+    settings = {"Engine.SmallAccount": "true", "Payment.Concurrency": "50"}
+    template = translate({**settings, "Engine.SchedulerConcurrency": "100"})
+    found = [
+        chosen(template, at(mapping, "ScalingConfig", "MaximumConcurrency"))
+        for _, _, mapping in event_sources(template)
+    ]
+    assert set(found) == {2}
+    assert len(found) == 2 + 3 * len(AGENTS)
+    alarm = alarms(template)["AccountConcurrencyAlarm"]
+    assert chosen(template, alarm["Threshold"]) == 8
 
 
 def test_lean_has_no_key_and_no_right_to_one() -> None:

@@ -44,6 +44,7 @@ SHOWN_BY = {
     "a signal is lost": 2,
     "a signal leaves without a row": 12,
     "a signal leaves unrejected": 12,
+    "a rejected message is not sent": 17,
 }
 """The random world that shows a fault soonest, if it is a late one: it is looked at first."""
 

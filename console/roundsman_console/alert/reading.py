@@ -1,8 +1,9 @@
 """The standing alerts of a stack, read from all their sources."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -26,7 +27,7 @@ from roundsman_console.dead_letter.queues import Source, counts, sources
 from roundsman_console.errors import cause_of, sentence_of
 from roundsman_console.group.reading import list_groups
 from roundsman_console.stack.queues import lags_of
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.stack import DeployedStack, is_local
 from roundsman_console.unread import Unread
 
 
@@ -85,20 +86,30 @@ def _dead_letters_of(source: Source) -> list[StandingAlert]:
     return of_dead_letters({source.name: counts(source.sqs, source.dead_url).all})
 
 
+_ACTIONS: Mapping[str, Literal["AlarmActions", "InsufficientDataActions"]] = {
+    "ALARM": "AlarmActions",
+    "INSUFFICIENT_DATA": "InsufficientDataActions",
+}
+"""The actions of an alarm with which it is raised, by its state."""
+
+
 def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
-    """Yield the stack's alarms that are in state ALARM.
+    """Yield the stack's alarms that are raised: in ALARM, or without the data that they need.
 
     CloudFormation names an alarm `<stack>-<logical id>-<suffix>`. The name of another stack may
     begin with the same prefix, so the alarm must also notify this stack's alert topic.
     """
     prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
+    # A local AWS evaluates no alarm, so that each stays as it was created: without data.
+    raised = ["ALARM"] if is_local(stack.cloudwatch.meta.endpoint_url) else [*_ACTIONS]
     pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
-        AlarmNamePrefix=prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm"]
+        AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"]
     )
     for page in pages:
         for alarm in page["MetricAlarms"]:
-            # The state is checked again because emulators apply only one filter.
-            if topic in alarm.get("AlarmActions", []) and alarm["StateValue"] == "ALARM":
+            state = alarm["StateValue"]
+            actions = alarm.get(_ACTIONS[state], []) if state in raised else []
+            if topic in actions:
                 yield Alarm(
                     alarm["AlarmName"].removeprefix(prefix).partition("-")[0],
                     alarm.get("AlarmDescription", ""),

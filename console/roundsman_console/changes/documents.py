@@ -47,5 +47,7 @@ class ChangesDocument(TypedDict):
     rights: list[RightDocument]
     stopped: list[str]
     """The tables and queues that would be lost and are not allowed; the exit code is then 1."""
+    engineFirst: list[str]
+    """Why the engine should be deployed before the agents; a warning, which stops nothing."""
     executed: bool
     """Whether the change set was carried out."""

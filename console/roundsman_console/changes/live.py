@@ -23,6 +23,8 @@ class LiveStack:
     templates: StackTemplate = field(default_factory=StackTemplate)
     parameters: Mapping[str, str] = field(default_factory=dict)
     """The values of the parameters of its own template."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Those of the nested stacks that its outputs contain."""
 
 
 def read_live(client: "CloudFormationClient", name: str) -> LiveStack:
@@ -36,7 +38,7 @@ def read_live(client: "CloudFormationClient", name: str) -> LiveStack:
     templates = _templates(client, found.arn)
     own = templates.parameters
     values = {name: value for name, value in found.parameters.items() if name in own}
-    return LiveStack(True, templates, values)
+    return LiveStack(True, templates, values, found.parameters)
 
 
 def _templates(client: "CloudFormationClient", stack: str) -> StackTemplate:

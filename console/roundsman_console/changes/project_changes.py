@@ -19,10 +19,12 @@ from roundsman_console.changes.change_set import (
     make_change_set,
     read_changes,
 )
+from roundsman_console.changes.engine_first import engine_first
 from roundsman_console.changes.live import LiveStack, read_live
 from roundsman_console.changes.package import package
 from roundsman_console.changes.review import Review, compare_with_live, parameter_values
 from roundsman_console.changes.whole import StackTemplate
+from roundsman_console.check.project import AGENTS
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import read_template
 from roundsman_console.local.process import ProgramRunner, run_program
@@ -134,7 +136,15 @@ class ProjectChanges:
             return Review(self.stack, changes)
         if made.nested:
             changes = changes.joined(read_changes(client, made.arn))
-        return Review(self.stack, changes, made.arn, made.nested, made.refused, tuple(allowed))
+        return Review(
+            self.stack,
+            changes,
+            made.arn,
+            made.nested,
+            made.refused,
+            tuple(allowed),
+            engine_first(self._sources(), live.settings) if live.exists else (),
+        )
 
     def found(self, name: str, allowed: Collection[str]) -> Review:
         """Return what a change set that was made before does, compared with the stack as it is now.
@@ -161,6 +171,13 @@ class ProjectChanges:
         self.progress("Deploying the stack")
         execute(self._cloudformation, found, live)
         return replace(review, executed=True)
+
+    def _sources(self) -> dict[str, str]:
+        """The text of each module of the agents, by its path in the project."""
+        return {
+            path.relative_to(self.project).as_posix(): path.read_text(encoding="utf-8")
+            for path in sorted((self.project / AGENTS).rglob("*.py"))
+        }
 
     def _tags(self) -> dict[str, str]:
         """The tags of the stack, read as SAM reads them."""

@@ -1,6 +1,6 @@
 """What a change set does, as `roundsman changes` reports it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman_console.changes.compare import Changes, ResourceChange, compare
@@ -29,6 +29,8 @@ class Review:
     """Why it did not; empty if it did, or if it is not known."""
     allowed: Collection[str] = ()
     """The tables and queues that may be lost."""
+    engine_first: Sequence[str] = ()
+    """Why the engine should be deployed before the agents: a sentence for each module."""
     executed: bool = False
 
     @property
@@ -47,6 +49,7 @@ class Review:
             "passedOn": [_document(one) for one in self.changes.passed_on],
             "rights": [_right(one) for one in self.changes.rights],
             "stopped": [one.name for one in self.stopped],
+            "engineFirst": list(self.engine_first),
             "executed": self.executed,
         }
 

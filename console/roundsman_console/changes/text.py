@@ -46,6 +46,8 @@ def print_review(review: Review, console: Console) -> None:
                 f"their templates. AWS's reason: {review.refused}"
             )
         )
+    for sentence in review.engine_first:
+        console.print(plain(f"Warning: {sentence}", "yellow"))
     console.print(plain(_counts(review)))
 
 

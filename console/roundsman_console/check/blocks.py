@@ -188,7 +188,9 @@ def concurrency(application: Application) -> list[str]:
     return [
         f"{queue}: MaximumConcurrency must be a whole number from 2 to 1000"
         for queue, _, mapping in event_sources(application.template)
-        if not _is_concurrency(at(mapping, "ScalingConfig", "MaximumConcurrency"))
+        if not _is_concurrency(
+            chosen(application.template, at(mapping, "ScalingConfig", "MaximumConcurrency"))
+        )
     ]
 
 

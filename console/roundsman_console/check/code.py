@@ -149,7 +149,7 @@ def typed_errors(application: Application) -> list[str]:
         f"{where}:{call.lineno}: PermanentError has a sentence in place of its type; write "
         f'PermanentError("CardDeclined", "the sentence") with a type of yours'
         for where, source in application.sources.items()
-        for call in _calls(source, "PermanentError")
+        for call in calls_of(source, "PermanentError")
         if len(call.args) == 1 and not call.keywords and _is_sentence(call.args[0])
     ]
 
@@ -164,7 +164,7 @@ def registered_workflows(application: Application) -> list[str]:
         f"{where}: the workflow {name} is not in WORKFLOWS of registry.py, so its orders are "
         "rejected; add it there, or remove it"
         for where, source in application.definitions.items()
-        for call in _calls(source, "Workflow")
+        for call in calls_of(source, "Workflow")
         for keyword in call.keywords
         if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
         if isinstance(name := keyword.value.value, str) and name not in known
@@ -209,7 +209,8 @@ def _imports(source: str, package: str) -> bool:
     )
 
 
-def _calls(source: str, name: str) -> Iterator[ast.Call]:
+def calls_of(source: str, name: str) -> Iterator[ast.Call]:
+    """Yield each call of a name, or of an attribute with it. Raises SyntaxError."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             called = node.func

@@ -155,25 +155,26 @@ def default_of(template: Document, value: Json) -> Json:
 def chosen(template: Document, value: Json) -> Json:
     """The branch of a Fn::If that its condition chooses; any other value itself.
 
-    The condition compares two values, or joins such comparisons by Fn::Not, Fn::And and Fn::Or.
+    The condition compares two values, or joins such comparisons by Fn::Not, Fn::And and Fn::Or. A
+    parameter has its default.
     """
     match value:
         case {"Fn::If": [str(name), yes, no]}:
-            return yes if _holds(at(template, "Conditions", name)) else no
+            return yes if _holds(template, at(template, "Conditions", name)) else no
         case _:
             return value
 
 
-def _holds(condition: Json) -> bool:
+def _holds(template: Document, condition: Json) -> bool:
     match condition:
         case {"Fn::Not": [inner]}:
-            return not _holds(inner)
+            return not _holds(template, inner)
         case {"Fn::And": [*inner]}:
-            return all(map(_holds, inner))
+            return all(_holds(template, each) for each in inner)
         case {"Fn::Or": [*inner]}:
-            return any(map(_holds, inner))
+            return any(_holds(template, each) for each in inner)
         case {"Fn::Equals": [one, other]}:
-            return str(one) == str(other)
+            return str(default_of(template, one)) == str(default_of(template, other))
         case _:
             return False
 
@@ -182,7 +183,7 @@ def is_made(template: Document, name: str) -> bool:
     """Whether the stack has this resource of the template: no condition leaves it out."""
     match at(template, "Resources", name, "Condition"):
         case str(condition):
-            return _holds(at(template, "Conditions", condition))
+            return _holds(template, at(template, "Conditions", condition))
         case _:
             return True
 

@@ -57,14 +57,15 @@ class Artifact:
         return packages / relative if known else None
 
 
-def artifacts(project: Path, built: Path) -> list[Artifact]:
+def artifacts(project: Path, built: Path, stack: str) -> list[Artifact]:
     """Return the artifacts of the project's template, which SAM has built into the folder `built`.
 
-    Raises ConsoleError if a template cannot be read.
+    `stack` is the name of the stack that is deployed. Raises ConsoleError if a template cannot be
+    read.
     """
     root = read_template(project / "template.yaml")
     found = [
-        Artifact(str(layer.get("LayerName", name)), True, Path(source), built / name)
+        Artifact(_named(layer.get("LayerName", name), stack), True, Path(source), built / name)
         for name, source, layer in _resources(root, _SAM_LAYER, "ContentUri", {})
     ]
     found += [
@@ -78,6 +79,12 @@ def artifacts(project: Path, built: Path) -> list[Artifact]:
             folder = Path(os.path.normpath(Path(location).parent / source))
             found.append(Artifact(full_name, False, folder, built / block / name))
     return found
+
+
+def _named(name: object, stack: str) -> str:
+    """Return the name of a layer, which may contain that of its stack."""
+    text = name.get("Fn::Sub") if isinstance(name, dict) else name
+    return str(text).replace("${AWS::StackName}", stack)
 
 
 def _resources(

@@ -132,9 +132,10 @@ class CodePutter:
         """Raises ConsoleError if the instance does not run, or if its stack cannot be read."""
         self._project = project
         self._instance = instance
-        self._known = artifacts(project, built_folder(instance))
+        record = running_record(instance)
+        self._known = artifacts(project, built_folder(instance), record.stack)
         with emulator_errors():
-            self._code = StackCode(running_record(instance))
+            self._code = StackCode(record)
 
     def put(self, files: Iterable[Path]) -> tuple[str, ...] | None:
         """Put these files, which are relative to the project, where copies of them run.
@@ -168,7 +169,7 @@ def _put_code(sam: SamProject, *, deployed: bool) -> None:
     """
     if not sam.record.changed:
         return
-    known = artifacts(sam.project, built_folder(sam.instance))
+    known = artifacts(sam.project, built_folder(sam.instance), sam.record.stack)
     changed = [each for each in known if each.name in sam.record.changed]
     with emulator_errors():
         code = StackCode(sam.record)

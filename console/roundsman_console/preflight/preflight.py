@@ -59,7 +59,7 @@ QUOTA_CODE = "L-B99A9384"
 """The code of the quota of concurrent executions in Service Quotas."""
 WITHOUT_SNAPSTART = frozenset({"ap-east-2", "ap-southeast-6"})
 """The regions that have no SnapStart: Taipei and New Zealand (AWS Lambda Developer Guide)."""
-_LOWER = "Or lower the concurrency of the blocks in template.yaml."
+_LOWER = "Or set SmallAccount of the block Engine to true, which gives each queue two instances."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

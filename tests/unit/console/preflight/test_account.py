@@ -43,7 +43,7 @@ def test_the_least_caps_in_a_new_account_without_others_fail_no_order() -> None:
     assert "Until then" not in str(found.do), "nothing can be lower"
     larger = check_concurrency(planned(3), Quota(10, 10, []), exists=False)
     assert larger.sentence.endswith("and a step with few attempts may fail.")
-    assert "Until then: lower the concurrency of the blocks" in str(larger.do)
+    assert "Until then: set SmallAccount of the block Engine to true" in str(larger.do)
 
 
 def test_what_is_asked_for_is_the_usual_quota_or_more() -> None:
