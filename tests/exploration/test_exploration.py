@@ -46,7 +46,7 @@ def check(name: str, record: Record) -> None:
     record("states", found.states)
     record("transitions", found.transitions)
     assert found.violation is None, f"{name}: {found.violation}"
-    # The end of a hold wakes what waits for it; if that is lost, the next check of its own finds it.
+    # The end of a hold wakes what waits for it; if that is lost, a check of its own finds it.
     alone = CHECKED_EVERY + CHECK_SPREAD if EVERY[name].held else 0
     assert model.course.longest <= LONGEST + EVERY[name].waits + alone
     numbers = {"states": found.states, "transitions": found.transitions}

@@ -319,7 +319,7 @@ LONG_AND_SHARED = {
         workflow=TWO_AGENTS,
         end=C,
         stands=("reserve", "charge"),
-        # One attempt is left for an agent that stands in at once, because the note of the first call
+        # One attempt is left for an agent that stands in at once, as the note of the first call
         # failed.
         services=lambda world: world.on("charge").loses_answer(3),
     ),

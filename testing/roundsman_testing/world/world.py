@@ -43,6 +43,7 @@ from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.events import with_signal_id
 from roundsman.submission.newest_plan import answer_question
+from roundsman.submission.service_events import ListedSources
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
@@ -79,6 +80,7 @@ from roundsman_testing.world.queues import (
     ORDERS,
     REPLIES,
     REQUESTS,
+    SERVICE_SENDER,
     SUBMISSION_SENDER,
     SUPERVISOR_SENDER,
     DeliveryRule,
@@ -137,6 +139,7 @@ class World:
       Lambda refuses the others: their messages come again after the visibility timeout.
     - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
     - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
+    - `sources`: the topics, buckets and rules whose events the stack takes (`SubmitterSources`).
     - `starts_at`: the instant at which the clock begins, in epoch ms.
     """
 
@@ -156,6 +159,7 @@ class World:
         circuits: Mapping[str, Circuit] | None = None,
         order_retention: timedelta | None = None,
         starts_at: int = MORNING,
+        sources: Sequence[str] = (),
     ) -> None:
         """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
         function for one of its steps.
@@ -174,7 +178,9 @@ class World:
         self.mishaps = mishaps
         self.instances = instances
         self.chance = Random(seed)  # noqa: S311  # must be repeatable
-        self._application = SimulatedApplication(workflows, self._send_order, self.clock)
+        self._application = SimulatedApplication(
+            workflows, self._send_order, self.clock, ListedSources(sources)
+        )
         self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
@@ -261,6 +267,14 @@ class World:
         Raises ValueError if the order cannot be sent.
         """
         return self._application.submit(order, workflow, options)
+
+    def send(self, message: str) -> None:
+        """Send a message as a service of AWS puts it into the queue of order events.
+
+        `roundsman_testing` has a function for each service, such as `sns_notification`. Its events
+        are accepted or rejected as by the deployed submission.
+        """
+        self._post(ORDERS, message, sender=SERVICE_SENDER)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""

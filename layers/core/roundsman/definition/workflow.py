@@ -34,6 +34,7 @@ from roundsman.model.task import LABEL, added_name
 if TYPE_CHECKING:
     from roundsman.definition.input_types import InputFunction
     from roundsman.definition.plan import Plan
+    from roundsman.definition.service_events import From
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 MOST_ADDED = 1_000  # each decision reads the records of all of them
@@ -557,6 +558,9 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
+    events: "tuple[From, ...]" = ()
+    """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
+    the plan."""
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
@@ -585,8 +589,17 @@ class Workflow:
                     f"{where}: masked has {path!r}, which is not a path; write card.number, "
                     "guests[].passport for each item of a list, or pins.*.pin for each key"
                 )
+        if self.events:
+            self._check_events(where)
         if self.input is not None:
             self._check_input(where)
+
+    def _check_events(self, where: str) -> None:
+        # Only an application with such events loads the module.
+        from roundsman.definition.service_events import From
+
+        example = 'declarations, such as (From(topic="orders"),)'
+        check_tuple(f"{where}: events", self.events, (From,), example)
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
