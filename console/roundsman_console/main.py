@@ -94,7 +94,8 @@ _LISTED: Final = {
         "local": "A local AWS on this machine, with the stack deployed on it. No account and no "
         "Docker.",
         "services": "Run stand-ins for the services of this application's agents until Ctrl-C.",
-        "submit": "Send an order event, unchanged, and wait until the stack has the order.",
+        "submit": "Send an order event, unchanged, and wait until the stack has accepted or "
+        "rejected it.",
         "preflight": "Check the project and the AWS account before a deployment. Changes nothing.",
         "changes": "Show what a deployment would change, in the nested stacks too, "
         "and which rights grow.",
@@ -127,7 +128,8 @@ _LISTED: Final = {
         "resolve": "Record the outcome of a step, as you found it at the remote service.",
         "answer": "Answer a step that waits for a callback, by the token of the callback or by its "
         "order.",
-        "signal": "Send a signal to an order, as its application does.",
+        "signal": "Send a signal to an order, as its application does, and wait until it is "
+        "accepted.",
         "extend": "Give more time to a task, or to a step that waits for its agent.",
         "run": "Start a Scheduled task, or the next attempt of a task in Retry, now.",
         "move": "Let an open task go on under the newest plan of its workflow, as deployed.",

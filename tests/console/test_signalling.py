@@ -8,6 +8,7 @@ import pytest
 from roundsman import Signal
 from roundsman_console.command import signal_command
 from tests.console.operators import Operator, document, in_retry
+from tests.console.schemas import assert_schema
 from tests.moto.orders import order
 from workflows.order_fulfilment import order_fulfilment
 from workflows.registry import WORKFLOWS
@@ -70,6 +71,7 @@ def test_nobody_waits_with_no_wait(operator: Operator) -> None:
     assert sent.stdout == "Sent, with the id pay-7. See: roundsman why ord-9\n"
     assert (sent.exit_code, operator.patience.slept) == (0, [])
     found = operator.reads("signal", "ord-9", "paid", "--no-wait")
+    assert_schema("signal", found)
     assert found["outcome"] == "sent"
     assert operator.reads("signal", "ord-9", "paid", "--no-wait")["id"] != found["id"]
 
