@@ -15,6 +15,8 @@ from roundsman_console.template import Document, Json, mapping_of, part
 
 AGENT = "<Agent>"
 ACCOUNT = "every principal of the account"
+NO_SERVICE: Document = {"BoolIfExists": {"aws:PrincipalIsAWSService": "false"}}
+"""The condition of a refusal that is not about services of AWS."""
 ROOT = "the root user of the account"
 APPLICATIONS = "queues of applications, `STACK-reply-*`"
 READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
@@ -294,7 +296,7 @@ def _refused(stacks: Stacks, queue: str) -> str:
     ]
     said = [f"all but {', '.join(known)}" if known else "nobody"]
     for statement, _ in _about_senders(stacks, queue, "Allow"):
-        said.append(f"it allows `{_admitted(statement, queue)}`, of any account")
+        said.append(f"it allows {_admitted(statement, queue)}")
     return "; ".join(said)
 
 
@@ -305,6 +307,8 @@ def _exceptions(stacks: Stacks, queue: str) -> Iterator[tuple[str, str]]:
     which the table could not tell the truth.
     """
     for statement, prefix in _about_senders(stacks, queue, "Deny"):
+        if _is_about_the_account_of_buckets(statement):
+            continue  # those of this account are all that is allowed
         yield from (_exception(one, prefix) for one in _excepted(statement, queue))
 
 
@@ -323,7 +327,17 @@ def _is_about_tls(statement: Document) -> bool:
     return statement.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}
 
 
+def _is_about_the_account_of_buckets(statement: Document) -> bool:
+    return statement.get("Principal") == {"Service": "s3.amazonaws.com"} and statement.get(
+        "Condition"
+    ) == {"StringNotEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
 def _admitted(statement: Document, queue: str) -> str:
+    """Return what a statement allows in words: the parameter that names it, and of which account.
+
+    Raises ValueError if the statement has another form, of which the table could not tell.
+    """
     match statement:
         case {
             "Action": "sqs:SendMessage",
@@ -331,7 +345,17 @@ def _admitted(statement: Document, queue: str) -> str:
                 "ArnLike": {"aws:PrincipalArn": {"Fn::Split": [",", {"Ref": str(parameter)}]}}
             },
         }:
-            return parameter
+            return f"`{parameter}`, of any account"
+        case {
+            "Action": "sqs:SendMessage",
+            "Principal": {"Service": list(services)},
+            "Condition": {
+                "ArnLike": {"aws:SourceArn": {"Fn::Split": [",", {"Ref": str(parameter)}]}},
+                "ArnEquals": {"aws:SourceArn": list()},
+                "StringEqualsIfExists": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
+            },
+        }:
+            return f"`{parameter}` of this account by {_code(map(str, services))}"
         case _:
             raise ValueError(f"{queue} allows something of which the table cannot tell")
 
@@ -344,9 +368,10 @@ def _excepted(statement: Document, queue: str) -> list[Json]:
             "Condition": {
                 "ArnNotLike": {
                     "aws:PrincipalArn": {"Fn::Split": [",", {"Fn::Join": [",", list(found)]}]}
-                }
+                },
+                **others,
             },
-        }:
+        } if others in ({}, NO_SERVICE):
             return found
         case _:
             raise ValueError(f"{queue} refuses something of which the table cannot tell")

@@ -11,7 +11,7 @@ from roundsman.definition.workflow import Workflow
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
-from roundsman.submission.events import ORDER_ID, EventReader
+from roundsman.submission.events import ORDER_ID, EventReader, given_order_id
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.errors import InspectorError
@@ -69,13 +69,12 @@ def check_event(name: str, body: str, hint: str = "") -> None:
 
 
 def order_id_of(body: str) -> str | None:
-    """Return the order id of an event; None if it is not an object that has one."""
+    """Return the id that the order of an event gets; None if it is not an object that has one."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    found = event.get("orderId") if isinstance(event, dict) else None
-    return found if isinstance(found, str) and found else None
+    return given_order_id(event) if isinstance(event, dict) else None
 
 
 def _order_id_problem(body: str) -> str:
@@ -102,7 +101,7 @@ def _workflows(folder: Path) -> Mapping[str, Workflow]:
         sys.path.insert(0, layer)
     try:
         found = import_module("workflows.registry").WORKFLOWS
-    except Exception as error:  # the module is the application's, and may raise anything
+    except (Exception, SystemExit) as error:  # the module is the application's: anything may fail
         raise InspectorError(
             f"The workflows cannot be imported: {_place(error, folder.resolve())}."
         ) from error
@@ -111,7 +110,7 @@ def _workflows(folder: Path) -> Mapping[str, Workflow]:
     return found
 
 
-def _place(error: Exception, folder: Path) -> str:
+def _place(error: BaseException, folder: Path) -> str:
     """Return the file and line of the application at which an import failed, and the reason."""
     frames = [(frame.filename, frame.lineno) for frame in extract_tb(error.__traceback__)]
     reason = f"{type(error).__name__}: {error}"

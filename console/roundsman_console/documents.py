@@ -12,7 +12,9 @@ from roundsman_console.dead_letter.documents import ProblemDocument
 # --- submit and export -------------------------------------------------------------------------
 
 
-SubmitOutcome = Literal["ended", "removed", "rejected", "stillOpen", "neverHeardOf"]
+SubmitOutcome = Literal[
+    "accepted", "rejected", "notKnown", "ended", "removed", "stillOpen", "neverHeardOf"
+]
 
 
 class SubmitDocument(TypedDict):
@@ -23,12 +25,15 @@ class SubmitDocument(TypedDict):
     orderId: str | None
     """The id of the order; null if the message is no order event and will be rejected."""
     outcome: SubmitOutcome | None
-    """With --wait: what became of the order. Null without it, or if the message is no order event.
-    How a removed order has ended is not kept."""
+    """What became of the event: accepted, rejected or notKnown; with --wait, what became of the
+    order. Null with --no-wait. How a removed order has ended is not kept."""
     state: TaskState | None
     """The state of the order if `outcome` is ended or stillOpen; else null."""
     problems: list[ProblemDocument]
     """Why the order was rejected; empty if it was not, or if that is not known."""
+
+
+SignalOutcome = Literal["done", "refused", "sent", "unconfirmed"]
 
 
 class SignalDocument(TypedDict):
@@ -39,6 +44,11 @@ class SignalDocument(TypedDict):
     """The name for which a step of the order waits."""
     id: str
     """The id with which it was sent."""
+    outcome: SignalOutcome
+    """What the scheduler has made of it: done, refused, or unconfirmed if that is not known yet;
+    sent with --no-wait."""
+    why: str | None
+    """Why it was refused, or why that is not known; else null."""
 
 
 class ExportedDocument(TypedDict):

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from roundsman.model.states import ProcessState, TaskState
     from roundsman_testing.faults import Crash, Fault, Faults
     from roundsman_testing.invariants.rules import Broken, Invariant
+    from roundsman_testing.service_events import (
+        eventbridge_event,
+        s3_notification,
+        s3_test_event,
+        sns_notification,
+    )
     from roundsman_testing.world.capacity import Capacity
     from roundsman_testing.world.crashes import StoryBroken, crash_everywhere
     from roundsman_testing.world.guards import Circuit
@@ -40,6 +46,10 @@ _HOMES = {
     "ProcessingOptions": "roundsman.engine.new_task",
     "World": "roundsman_testing.world.world",
     "crash_everywhere": "roundsman_testing.world.crashes",
+    "eventbridge_event": "roundsman_testing.service_events",
+    "s3_notification": "roundsman_testing.service_events",
+    "s3_test_event": "roundsman_testing.service_events",
+    "sns_notification": "roundsman_testing.service_events",
 }
 
 __all__ = [
@@ -59,6 +69,10 @@ __all__ = [
     "TaskState",
     "World",
     "crash_everywhere",
+    "eventbridge_event",
+    "s3_notification",
+    "s3_test_event",
+    "sns_notification",
 ]
 
 __getattr__ = names_from(__name__, _HOMES)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from functools import partial
+from traceback import extract_tb
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from roundsman.agents.call_notes import Begun
@@ -57,6 +58,18 @@ T = TypeVar("T")
 
 class Crash(BaseException):
     """The process has died. Not an Exception, so that no `except Exception` catches it."""
+
+
+class FunctionExits(AssertionError):
+    """Code of the application has called sys.exit, which ends the process of its function."""
+
+    def __init__(self, where: str, ended: SystemExit) -> None:
+        last = extract_tb(ended.__traceback__)[-1]
+        super().__init__(
+            f"{where}: {last.filename}, line {last.lineno}, has called sys.exit({ended.code!r}). "
+            "On Lambda that ends the process of the function, and its messages come again. Raise "
+            "PermanentError or TransientError instead"
+        )
 
 
 class Fault(StrEnum):

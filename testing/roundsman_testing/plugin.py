@@ -51,6 +51,7 @@ class WorldSettings(TypedDict, total=False):
     skew: "Mapping[str, timedelta] | None"
     instances: int | None
     capacity: "Mapping[str, Capacity] | None"
+    account: int | None
     circuits: "Mapping[str, Circuit] | None"
     order_retention: timedelta | None
     starts_at: int

@@ -20,6 +20,7 @@ PUBLIC = {
         "DefinitionError",
         "DidNotHappen",
         "Done",
+        "From",
         "Happened",
         "InvalidInput",
         "Items",
@@ -109,6 +110,10 @@ PUBLIC = {
         "TaskState",
         "World",
         "crash_everywhere",
+        "eventbridge_event",
+        "s3_notification",
+        "s3_test_event",
+        "sns_notification",
     },
     "roundsman_testing.stack": {
         "MORNING",

@@ -146,6 +146,17 @@ def test_a_registry_without_workflows_is_one_sentence(
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "file", ["layers/workflows/workflows/registry.py", "functions/agents/stock/app.py"]
+)
+def test_a_module_that_ends_the_process_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]], file: str
+) -> None:
+    (shop / file).write_text("import sys\n\nsys.exit(0)\n")
+    assert check() == (1, f"{file}: SystemExit: 0.")
+
+
+@pytest.mark.exhaustive
 def test_a_module_that_no_other_imports_and_is_not_python_is_one_sentence(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman_console.main import COMMANDS, DEVELOP, LOOK, REPAIR, LazyCommand, app
-from tests.console.verbs import VERBS, examples
+from tests.console.verbs import VERBS, examples, options_of
 
 WIDTH = 80
 
@@ -109,3 +109,19 @@ def test_a_completion_of_a_command_imports_no_command() -> None:
     )
     assert {"resubmit", "resolve", "release"} <= set(done.stdout.split())
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+ASKS_FOR_THE_NAME = ("delete", "restore prepare", "restore replace", "restore start", "rollback")
+"""The verbs that are confirmed by the name of the stack: --confirm NAME."""
+
+
+def test_a_script_need_not_know_which_repairs_ask() -> None:
+    """Those that only look, and those of the project, are not in this group."""
+    changing = {
+        verb
+        for verb, command in VERBS.items()
+        if {"--by", "--as"} & {*options_of(verb)} or verb == "answer"
+    }
+    assert {"release", "bulk stop", "resubmit"} <= changing
+    without = {verb for verb in changing if "--yes" not in options_of(verb)}
+    assert without <= {*ASKS_FOR_THE_NAME}

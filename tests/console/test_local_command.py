@@ -15,6 +15,7 @@ from roundsman.aws.outputs import with_agents
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
 from roundsman_console.local import command as cli_local
+from roundsman_console.local import command as local_commands
 from roundsman_console.local.command import local_app, up_lines
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import ProcessIdentity
@@ -75,6 +76,11 @@ def test_up_says_what_to_type_next_and_which_service_does_not_answer(running: Lo
         for url in (nobody, "http://localhost:99999")
     ]
     assert lines[-1] == f"To stop it: roundsman local down --port {running.record.port}"
+    running.record = replace(running.record, services_url="")
+    assert any(
+        line == f"No service answers at {nobody}: start yours, or give its address with --param"
+        for line in up_lines(running, running.stack)
+    )
     assert up_lines(running, "another")[1].endswith(f" ROUNDSMAN_STACK={running.stack}")
 
 
@@ -245,3 +251,18 @@ def test_up_deploys_the_stack_that_the_other_commands_look_for(
     monkeypatch.setattr(LocalAws, "up", up)
     assert local("up", *options).exit_code == 1
     assert asked == [stack]
+
+
+def test_a_service_that_is_too_busy_to_accept_a_connection_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[tuple[str, int]]()
+
+    def accepts_nobody(address: tuple[str, int], **_: object) -> socket.socket:
+        asked.append(address)
+        raise TimeoutError
+
+    monkeypatch.setattr(local_commands, "create_connection", accepts_nobody)
+    services = ("http://localhost:8000", "http://127.0.0.1", "https://127.0.0.1", "http://[::1]:1")
+    assert all(local_commands._listens(url) for url in services)
+    assert asked == [("localhost", 8000), ("127.0.0.1", 80), ("127.0.0.1", 443), ("::1", 1)]

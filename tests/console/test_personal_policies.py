@@ -238,7 +238,7 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(OPERATOR, "submit", "events/good.json")
     wait = ("--anyway", "--wait", "60")
     users.types(OPERATOR, "submit", "events/malformed.json", *wait, code=1)
-    users.types(OPERATOR, "signal", "ord-99", "paid")
+    users.types(OPERATOR, "signal", "ord-99", "paid", code=4)
     users.types(OPERATOR, "hold", "shipping", "--for", "10m", "--yes")
     users.types(OPERATOR, "release", "shipping")
     world.run()

@@ -6,7 +6,7 @@ project's own template.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from roundsman_console.local.parameters import read_template
 from roundsman_console.main import app
-from roundsman_console.preflight.preflight import check_keys
+from roundsman_console.preflight.preflight import PlannedStack, check_keys, users_of_keys
 from roundsman_console.project import planned
 from tests.console.schemas import assert_schema
 
@@ -576,6 +576,75 @@ def test_alarms_need_two_actions_on_a_key(actions: object, enough: bool) -> None
     assert check_keys({KEY: {"Statement": allow}}).status == ("ok" if enough else "fault")
     denied = {KEY: {"Statement": [{**allow, "Effect": "Deny"}]}}
     assert check_keys(denied).status == "fault"
+
+
+SENDING = ["sns.amazonaws.com", "s3.amazonaws.com"]
+
+
+def planned_with(*services: str) -> PlannedStack:
+    """A stack whose topic and queue of order events are under one key."""
+    return PlannedStack(
+        stack="shop",
+        environment="prod",
+        topic_keys=[KEY],
+        order_keys=[KEY],
+        event_services=services,
+    )
+
+
+def test_services_that_send_events_need_the_key_of_the_queue() -> None:
+    assert users_of_keys(planned_with()) == {KEY: ["cloudwatch.amazonaws.com"]}
+    needed = users_of_keys(planned_with(*SENDING))
+    assert needed == {KEY: ["cloudwatch.amazonaws.com", *SENDING]}
+    other = replace(planned_with(*SENDING), topic_keys=[])
+    assert users_of_keys(other) == {KEY: SENDING}
+    assert users_of_keys(replace(planned_with(*SENDING), order_keys=[], topic_keys=[])) == {}
+
+
+def test_a_key_policy_that_does_not_admit_a_service_that_sends_events_is_a_fault() -> None:
+    needed = users_of_keys(planned_with(*SENDING))
+    found = check_keys({KEY: POLICY}, needed)
+    assert found.status == "fault"
+    assert found.sentence == (
+        "No event of sns.amazonaws.com becomes an order; No event of s3.amazonaws.com becomes an "
+        "order under 1 KMS key."
+    )
+    assert [one.split(" does not let ")[1] for one in found.details] == [
+        f"{service} use it (kms:Decrypt, kms:GenerateDataKey)." for service in SENDING
+    ]
+    admits = {
+        "Effect": "Allow",
+        "Principal": {"Service": SENDING},
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+    }
+    whole = {"Statement": [*POLICY["Statement"], admits]}
+    assert check_keys({KEY: whole}, needed).status == "ok"
+    of_one = {**admits, "Principal": {"Service": SENDING[0]}}
+    partly = check_keys({KEY: {"Statement": [*POLICY["Statement"], of_one]}}, needed)
+    assert partly.sentence == "No event of s3.amazonaws.com becomes an order under 1 KMS key."
+
+
+@pytest.mark.usefixtures("quick_reads")
+@pytest.mark.parametrize(("admitted", "status"), [(SENDING, "ok"), (SENDING[:1], "fault")])
+def test_preflight_reads_the_sources_and_the_key_of_the_template(
+    project: Path, account: Account, admitted: list[str], status: str
+) -> None:
+    template = (PROJECT / "template.yaml").read_text()
+    (project / "template.yaml").unlink()
+    (project / "template.yaml").write_text(
+        template.replace(
+            "        WorkflowsLayer: !Ref WorkflowsLayer\n",
+            "        WorkflowsLayer: !Ref WorkflowsLayer\n"
+            f"        EncryptionKey: {KEY}\n"
+            "        SubmitterSources: !Sub arn:aws:sns:${AWS::Region}:${AWS::AccountId}:orders,"
+            "arn:aws:s3:::uploads\n",
+            1,
+        )
+    )
+    principals = ["cloudwatch.amazonaws.com", *admitted]
+    allow = {"Effect": "Allow", "Principal": {"Service": principals}, "Action": "kms:*"}
+    account.answers["GetKeyPolicy"] = {"Policy": json.dumps({"Statement": [allow]})}
+    assert checked()[1]["keys"]["status"] == status
 
 
 @pytest.mark.exhaustive

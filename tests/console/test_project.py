@@ -34,6 +34,7 @@ from roundsman_console.project.upgrade import (
 from roundsman_console.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
 from tests.support.forked import CommandLine
+from tests.support.waiting_application import let_it_wait
 
 TEMPLATE = Path("template.yaml")
 PROJECT = Path(__file__).parents[2]
@@ -86,6 +87,29 @@ def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "serve", "unit"}))
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
+
+
+def test_agents_with_commas_between_them_are_alternatives_for_one_step(folder: Path) -> None:
+    made = types("init", "shop", "--agent", "stock", "--agent", "payment,payment_backup")
+    assert made.exit_code == 0, made.output
+    workflow = (folder / "shop/layers/workflows/workflows/shop.py").read_text()
+    assert "steps=(shop_stock, shop_payment)" in workflow
+    assert 'agents=("payment", "payment_backup"),' in workflow
+    assert (folder / "shop" / TEMPLATE).read_text().count("Location: stacks/agent.yaml") == 3
+    for agent in ("payment", "payment_backup"):
+        code = (folder / f"shop/functions/agents/{agent}/app.py").read_text()
+        assert f"@{agent}.performs(shop_payment)" in code
+        assert f"@{agent}.compensates(shop_payment)" in code
+    assert "refused-by-payment" in (folder / "shop/events/refused.json").read_text()
+
+
+@pytest.mark.exhaustive
+def test_an_application_whose_agents_are_alternatives_is_sound_and_its_tests_pass(
+    folder: Path,
+) -> None:
+    assert types("init", "shop", "--agent", "payment,payment_backup").exit_code == 0
+    passed = run_tests(folder / "shop", "tests/test_workflows.py", "tests/test_check.py")
+    assert passed.returncode == 0, passed.stdout
 
 
 def test_no_placeholder_is_left(shop: Path) -> None:
@@ -550,6 +574,17 @@ def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> No
     agent.write_text(code.replace("    return _create(request)", asks))
     passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
     assert passed.returncode == 0, passed.stdout
+
+
+@pytest.mark.exhaustive
+def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) -> None:
+    """A poll, a callback, a signal, long sleeps, the last of which ends it, and added steps."""
+    let_it_wait(shop)
+    passed = run_tests(
+        shop, "tests/test_workflows.py", "tests/test_stack.py", "tests/test_check.py"
+    )
+    assert passed.returncode == 0, passed.stdout
+    assert "5 passed" in passed.stdout
 
 
 @pytest.mark.exhaustive

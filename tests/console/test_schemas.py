@@ -83,7 +83,7 @@ def test_a_document_with_a_field_too_many_or_too_few_is_not_as_its_schema_says()
 def test_what_each_verb_prints_is_as_its_schema_says(operator: Operator, tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_text('{"orderId": "ord-2"}')
-    assert_schema("submit", operator.reads("submit", str(file), "--anyway"))
+    assert_schema("submit", operator.reads("submit", str(file), "--anyway", "--no-wait"))
     in_retry(operator)
     assert_schema("show", operator.reads("show", "ord-1"))
     assert_schema("ls", operator.reads("ls"))

@@ -1,27 +1,77 @@
 """`roundsman signal`: what it sends, and what it refuses to send."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
-from tests.console.operators import Operator
-from tests.console.schemas import assert_schema
+from roundsman import Signal
+from roundsman_console.command import signal_command
+from tests.console.operators import Operator, document, in_retry
 from tests.moto.orders import order
+from workflows.order_fulfilment import order_fulfilment
+from workflows.registry import WORKFLOWS
+
+ACCEPTS = Signal("paid", within=timedelta(hours=1), after=("charge_card",))
 
 
-def test_a_signal_is_sent_and_its_refusal_is_in_the_history(operator: Operator) -> None:
-    """The workflow of the stack waits for no signal, so the scheduler refuses it in words."""
-    operator.world.submit({"orderId": "ord-1"})
-    sent = operator.types("signal", "ord-1", "paid", "--data", '{"amount": 40}', "--id", "pay-7")
-    assert sent.stdout == "Sent, with the id pay-7. See: roundsman why ord-1\n"
-    assert sent.exit_code == 0
+@pytest.fixture
+def expecting(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    """An open order whose workflow waits for the signal `paid` later."""
+    waits = replace(order_fulfilment, steps=(*order_fulfilment.steps, ACCEPTS))
+    monkeypatch.setitem(WORKFLOWS, waits.name, waits)
+    operator.world.redeploy()
+    in_retry(operator)
+    return operator
 
 
-def test_a_signal_is_printed_as_json(operator: Operator) -> None:
-    found = operator.reads("signal", "ord-1", "paid")
-    assert_schema("signal", found)
-    signal_id = found.pop("id")
-    assert found == {"orderId": "ord-1", "name": "paid"}
-    assert operator.reads("signal", "ord-1", "paid")["id"] != signal_id
-    assert operator.reads("signal", "ord-1", "paid", "--id", "pay-7")["id"] == "pay-7"
+def test_a_signal_that_is_accepted_ends_with_zero(expecting: Operator) -> None:
+    data = ("--data", '{"amount": 40}', "--id", "pay-7")
+    sent = expecting.types("signal", "ord-1", "paid", *data)
+    assert (sent.exit_code, sent.stdout) == (
+        0,
+        "Accepted, with the id pay-7. See: roundsman why ord-1\n",
+    )
+    assert [one.id for one in expecting.world.task("ord-1").signals] == ["pay-7"]
+    again = expecting.reads("signal", "ord-1", "paid", "--id", "pay-7", "--yes")
+    assert again == {
+        "orderId": "ord-1",
+        "name": "paid",
+        "id": "pay-7",
+        "outcome": "done",
+        "why": None,
+    }
+    assert [one.id for one in expecting.world.task("ord-1").signals] == ["pay-7"]
+
+
+def test_a_signal_that_the_scheduler_refuses_ends_with_one(
+    expecting: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order has changed since it was read."""
+    monkeypatch.setattr(signal_command, "why_refused", lambda *_: None)
+    refused = expecting.types("signal", "ord-1", "shipped", "--json")
+    printed = document(refused)
+    assert (refused.exit_code, printed["outcome"]) == (1, "refused")
+    assert "The signal shipped to ord-1 was refused: signal by application refused: " in (
+        refused.stderr
+    )
+    assert str(printed["why"]) in refused.stderr
+
+
+def test_a_signal_to_an_order_that_is_not_there_is_not_known_yet(operator: Operator) -> None:
+    late = operator.types("signal", "ord-9", "paid", "--json")
+    assert (late.exit_code, document(late)["outcome"]) == (4, "unconfirmed")
+    assert operator.patience.now == pytest.approx(15)
+    assert "was sent, but the scheduler has not handled it within 15 s" in late.stderr
+
+
+def test_nobody_waits_with_no_wait(operator: Operator) -> None:
+    sent = operator.types("signal", "ord-9", "paid", "--id", "pay-7", "--no-wait")
+    assert sent.stdout == "Sent, with the id pay-7. See: roundsman why ord-9\n"
+    assert (sent.exit_code, operator.patience.slept) == (0, [])
+    found = operator.reads("signal", "ord-9", "paid", "--no-wait")
+    assert found["outcome"] == "sent"
+    assert operator.reads("signal", "ord-9", "paid", "--no-wait")["id"] != found["id"]
 
 
 @pytest.mark.parametrize(

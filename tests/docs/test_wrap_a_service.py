@@ -32,7 +32,10 @@ BLOCK = re.compile(
     re.S,
 )
 # Of the page's commands: those that need the stack, and what the test does in another way.
-ON_THE_STACK = tuple(f"roundsman {verb}" for verb in ("submit", "show", "hold", "release"))
+ON_THE_STACK = (
+    *(f"roundsman {verb}" for verb in ("submit", "show", "hold", "release", "agents")),
+    "curl ",
+)
 NOT_HERE = ("export ", "make test", "roundsman local ")
 
 

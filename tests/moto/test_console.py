@@ -7,6 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import CallRefused
 from roundsman_console import clock as polling
 from roundsman_console.errors import aws_sentence
 from roundsman_console.main import app
@@ -41,7 +43,7 @@ def test_an_order_that_was_submitted_is_shown_step_by_step(world: Stack, tmp_pat
     file = tmp_path / "order.json"
     file.write_text(json.dumps(order("ord-1")))
     sent = roundsman("submit", str(file))
-    assert (sent.exit_code, sent.stdout) == (0, "Sent. See: roundsman show ord-1\n")
+    assert (sent.exit_code, sent.stdout) == (0, "Accepted. See: roundsman show ord-1\n")
     world.run()
     shown = roundsman("show", "ord-1")
     assert shown.exit_code == 0
@@ -66,7 +68,7 @@ def test_an_order_can_be_typed_in(world: Stack) -> None:
 
 def test_the_order_is_known_when_submit_has_ended(world: Stack, patience: Patience) -> None:
     sent = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
-    assert sent.stdout == "Sent. See: roundsman show ord-1\n"
+    assert sent.stdout == "Accepted. See: roundsman show ord-1\n"
     assert roundsman("show", "ord-1").exit_code == 0
     assert patience.slept
 
@@ -76,13 +78,87 @@ def test_an_order_that_is_not_known_in_time_may_be_on_its_way(
 ) -> None:
     patience.sleeping = lambda: None
     sent = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
-    assert sent.exit_code == 0
-    assert "it may still be on its way, or have been rejected" in sent.stdout
+    assert sent.exit_code == 4
+    assert sent.stdout == ""
+    assert "Sent, but it is not known whether ord-1 was accepted" in sent.stderr
+    assert "It may still be on its way" in sent.stderr
     assert patience.now == pytest.approx(15)
     assert roundsman("show", "ord-1").exit_code == 3
     patience.slept.clear()
     sent = roundsman("submit", "-", "--no-wait", typed=json.dumps(order("ord-2")))
     assert (sent.stdout, patience.slept) == ("Sent. See: roundsman show ord-2\n", [])
+
+
+def test_an_order_that_is_rejected_is_an_exit_code_without_waiting_for_an_end(
+    world: Stack, patience: Patience
+) -> None:
+    wrong = json.dumps(order("ord-1") | {"currency": "x"})
+    sent = roundsman("submit", "-", "--anyway", "--json", typed=wrong)
+    assert sent.exit_code == 1
+    found = json.loads(sent.stdout)
+    assert (found["outcome"], found["state"]) == ("rejected", None)
+    assert [one["path"] for one in found["problems"]] == ["currency"]
+    assert "ord-1 was rejected: currency: " in sent.stderr
+    assert patience.now < 1
+
+
+def test_the_id_of_another_order_is_refused_before_and_after_it_is_sent(
+    world: Stack, patience: Patience
+) -> None:
+    assert roundsman("submit", "-", typed=json.dumps(order("ord-1"))).exit_code == 0
+    again = roundsman("submit", "-", "--json", typed=json.dumps(order("ord-1")))
+    assert (again.exit_code, json.loads(again.stdout)["outcome"]) == (0, "accepted")
+    other = json.dumps(order("ord-1") | {"paymentToken": "tok_other"})
+    refused = sentence(roundsman("submit", "-", typed=other))
+    assert "would be rejected: orderId: already used: an order with this id and diff" in refused
+    assert "Nothing was sent" in refused
+    for wait in ((), ("--wait", "60")):
+        sent = roundsman("submit", "-", "--anyway", "--json", *wait, typed=other)
+        assert (sent.exit_code, json.loads(sent.stdout)["outcome"]) == (1, "rejected")
+        assert "ord-1 was rejected: orderId: already used" in sent.stderr
+    patience.sleeping = lambda: None
+    sent = roundsman("submit", "-", "--anyway", typed=other)
+    assert sent.exit_code == 4
+    assert "an order ord-1 was there before, and none was rejected within 15 s" in sent.stderr
+
+
+def test_an_order_whose_content_may_not_be_read_is_told_apart_by_its_id(
+    world: Stack, patience: Patience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> None:
+        raise CallRefused("reading the order ord-1: AccessDenied")
+
+    monkeypatch.setattr(DynamoStore, "order", denied)
+    assert roundsman("submit", "-", typed=json.dumps(order("ord-1"))).exit_code == 0
+    other = json.dumps(order("ord-1") | {"paymentToken": "tok_other"})
+    assert roundsman("submit", "-", typed=other).exit_code == 1
+    again = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
+    assert again.exit_code == 4
+    monkeypatch.setattr(DynamoStore, "has_order", denied)
+    unknown = roundsman("submit", "-", typed=json.dumps(order("ord-2")))
+    assert unknown.exit_code == 4
+    assert "it cannot be read: reading the order ord-1: AccessDenied" in unknown.stderr
+
+
+def test_a_run_of_a_schedule_is_followed_by_the_id_that_it_gets(world: Stack) -> None:
+    run = json.dumps(order("weekly") | {"processing": {"run": "2027-01-15T09:00:00Z"}})
+    sent = roundsman("submit", "-", "--json", typed=run)
+    found = json.loads(sent.stdout)
+    assert (sent.exit_code, found["orderId"]) == (0, "weekly-20270115T090000Z")
+    again = roundsman("submit", "-", "--wait", "60", typed=run)
+    assert again.exit_code == 0, again.output
+
+
+def test_a_cancellation_that_is_submitted_is_accepted_or_refused(world: Stack) -> None:
+    later = order("ord-1") | {"processing": {"processIn": 3600}}
+    assert roundsman("submit", "-", typed=json.dumps(later)).exit_code == 0
+    cancel = json.dumps({"orderId": "ord-1", "cancel": {}})
+    assert roundsman("submit", "-", "--json", typed=cancel).exit_code == 0
+    world.run()
+    assert world.task("ord-1").state == "Cancelled"
+    refused = roundsman("submit", "-", typed=cancel)
+    assert refused.exit_code == 1
+    assert "ord-1 was rejected: cancel by application refused: " in refused.stderr
 
 
 def test_submit_waits_for_the_end_and_shows_the_progress_without_contents(world: Stack) -> None:
@@ -192,10 +268,10 @@ def test_what_would_be_rejected_is_sent_only_if_asked_explicitly(
     assert "it is not JSON: " in wrong
     world.run()
     assert not world.rejected()
-    assert roundsman("submit", "-", *far, typed=json.dumps(unknown)).exit_code == 0
+    assert roundsman("submit", "-", *far, typed=json.dumps(unknown)).exit_code == 1
     sent = roundsman("submit", "-", *far, "--anyway", typed="{")
-    assert sent.exit_code == 0
-    assert "roundsman rejected ls" in sent.stdout
+    assert sent.exit_code == 1
+    assert "it is not an order event. See: roundsman rejected ls" in sent.stderr
     world.run()
     assert len(world.rejected()) == 2
 

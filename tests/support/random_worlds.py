@@ -35,7 +35,7 @@ from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunReques
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.states import TaskState
-from roundsman_testing import Capacity, Circuit, Mishaps, World
+from roundsman_testing import Capacity, Circuit, Mishaps, World, eventbridge_event
 from roundsman_testing.world.capacity import SCHEDULER
 
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
@@ -170,6 +170,7 @@ class RandomWorld:
             circuits={"stock": Circuit(calls_per_second=5)},
             capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
+            sources=("arn:aws:events:us-east-1:123456789012:rule/paid",),
         )
         self.lengthy = seed % 10 == 4
         self.orders: list[str] = []
@@ -272,7 +273,13 @@ class RandomWorld:
     def _signal(self, chance: Random, order: str) -> None:
         name, number = chance.choice(("paid", "paid", "checked")), chance.randint(1, 3)
         data: Json = {"amount": number, "card": f"card-{number}@bank.example"}
-        self.world.signal(order, name, data, signal_id=f"{name}-{number}")
+        if number > 1:
+            self.world.signal(order, name, data, signal_id=f"{name}-{number}")
+            return
+        # A bank says it on a bus, whose rule sends it.
+        signal: Json = {"name": name, "id": f"{name}-{number}", "data": data}
+        detail = {"orderId": order, "signal": signal}
+        self.world.send(eventbridge_event(detail, source="bank", detail_type="Paid"))
 
     def _take_back_some(self) -> None:
         """Take back one or two steps of some completed orders, mostly with what depends on them."""

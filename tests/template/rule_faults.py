@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from roundsman import Agent, Step
+from roundsman import Agent, From, Step
 from roundsman_console.check import (
     Application,
     Rule,
@@ -18,6 +18,7 @@ from roundsman_console.check import (
     interface,
     limits,
     schedules,
+    service_events,
 )
 from roundsman_console.check.reading import STACK
 from roundsman_console.nested_stacks import copied
@@ -60,6 +61,33 @@ def with_event(text: str) -> Change:
     """An event file with this text."""
     events = {"events/smoke/present.json": text}
     return lambda application: replace(application, events=events)
+
+
+def with_events(*declared: From, listed: Json = "") -> Change:
+    """A workflow that declares these events, and what SubmitterSources lists."""
+    policy = "SubmissionQueuePolicy/PolicyDocument/Statement"
+
+    def change(application: Application) -> Application:
+        workflow = replace(present, events=declared)
+        split: Json = {"Fn::Split": [",", listed]}
+        admits: Document = {
+            "Sid": "TakesEventsOfSources",
+            "Condition": {"ArnLike": {"aws:SourceArn": split}},
+        }
+        made = changed(application, put(policy, [{"Fn::If": ["HasSources", admits, {}]}]))
+        return replace(made, workflows=(workflow,))
+
+    return change
+
+
+def two_workflows_of(declared: From) -> Change:
+    """Two workflows that declare the same events."""
+
+    def change(application: Application) -> Application:
+        made = with_events(declared, listed=BUCKET)(application)
+        return replace(made, workflows=(*made.workflows, replace(made.workflows[0], name="again")))
+
+    return change
 
 
 def with_definition(text: str) -> Change:
@@ -124,6 +152,7 @@ def snapshot_of_an_old_runtime(application: Application) -> Application:
 
 
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
+TOPIC, BUCKET = "arn:aws:sns:eu-west-1:123456789012:presents", "arn:aws:s3:::presents-*"
 SERVICE_NAME = "GiftWrapFunction/Environment/Variables/POWERTOOLS_SERVICE_NAME"
 CONCURRENCY = "BillingFunctionRequests/ScalingConfig/MaximumConcurrency"
 NO_SIZE: Json = {"Fn::FindInMap": ["BillingInstances", 11, "Most"]}
@@ -326,6 +355,24 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
         (
             with_event('{"orderId": "smoke", "signal": {"id": "s", "name": "paid"}}'),
             "events/smoke/present.json is a signal: write an order event",
+        ),
+    ),
+    service_events.service_events: (
+        (
+            with_events(From(topic="presents")),
+            "present: From(topic='presents') can never come: SubmitterSources of the block Engine "
+            "lists no topic of SNS",
+        ),
+        (with_events(From(source="shop"), listed=BUCKET), "lists no rule of EventBridge"),
+        (with_events(From(topic="x"), listed=BUCKET), "lists no topic of SNS"),
+        (with_events(From(bucket="x"), listed=TOPIC), "lists no bucket of S3"),
+        (
+            with_events(From(bucket="x"), listed=sub("arn:${AWS::Partition}:sns:a:1:x")),
+            "lists no bucket of S3",
+        ),
+        (
+            two_workflows_of(From(bucket="x")),
+            "again: From(bucket='x') is declared by present, too, which takes every such event",
         ),
     ),
     schedules.schedules: (

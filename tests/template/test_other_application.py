@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from roundsman import From
 from roundsman_console import check as rules
 from roundsman_console.check import (
     RULES,
@@ -20,17 +21,27 @@ from roundsman_console.check import (
     interface,
     limits,
     schedules,
+    service_events,
 )
 from roundsman_console.check.reading import agents
 from roundsman_console.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
-from tests.template.faults import Fault
-from tests.template.rule_faults import ADDITIONS, ALL_FAULTS, FAULTS, Change, changed
+from tests.template.faults import Fault, put, ref, sub
+from tests.template.rule_faults import (
+    ADDITIONS,
+    ALL_FAULTS,
+    BUCKET,
+    FAULTS,
+    TOPIC,
+    Change,
+    changed,
+    with_events,
+)
 from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(rules.__file__).parent
 MODULES = sorted(RULES_FOLDER.glob("*.py"))
-MODULES_OF_RULES = (blocks, code, events, interface, limits, schedules)
+MODULES_OF_RULES = (blocks, code, events, interface, limits, schedules, service_events)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +84,24 @@ def test_an_application_may_have_more_than_the_engine_and_its_agents(
     larger = changed(other, ADDITIONS[addition])
     assert larger.template != other.template
     assert [problem for rule in RULES for problem in rule(larger)] == []
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        TOPIC,
+        f"{BUCKET},{TOPIC}",
+        sub("arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:presents"),
+        {"Fn::Join": [",", [BUCKET, ref("Presents")]]},
+        ref("LettersUrl"),  # a parameter of the application, which may be anything
+    ],
+)
+def test_declared_events_are_known_to_come_or_may_come(other: Application, listed: Json) -> None:
+    topic: Document = {"Type": "AWS::SNS::Topic", "Properties": {}}
+    made = changed(other, put("Resources/Presents", topic))
+    made = changed(made, put("Parameters/LettersUrl", {"Type": "String"}))
+    found = with_events(From(topic="presents"), listed=listed)(made)
+    assert service_events.service_events(found) == []
 
 
 def test_every_rule_has_a_fault_that_it_finds() -> None:

@@ -1,9 +1,13 @@
 """The console of the first look: its pages, its sentences, and that it reaches no other AWS."""
 
+import builtins
+import html as markup
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
 
 import boto3
 import pytest
@@ -17,6 +21,32 @@ from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.session import FORM_TOKEN
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.web.browsers import PORT, text_of
+
+OF_PYTHON = re.compile(
+    "|".join(
+        rf"\b{name}\b"
+        for name, kind in vars(builtins).items()
+        if isinstance(kind, type) and issubclass(kind, BaseException)
+    )
+    + r"|\b(roundsman|botocore|boto3|starlette)\w*\.|\bClientError\b|Traceback|NotImplemented"
+)
+"""What a visitor must never read: the name of an exception of Python, or of a module."""
+NOT_IN_A_WORLD = re.compile(r"CloudWatch|aws logs|local AWS|A world in memory|not alerted|NaN|None")
+"""What a world does not have, and what says that it was asked for it."""
+FILLED_IN = {
+    "reason": "it refuses every card",
+    "seconds": "5m",
+    "step": "charge_card",
+    "outcome": "did-not",
+    "workflow": "purchase",
+    "token": "ord-1037",
+    "failed": "Declined",
+    "body": '{"orderId": "new-1", "processing": {"workflow": "purchase"}}',
+    "orders": "ord-1037",
+    "share": "10",
+    "at": "2027-01-15T08:00:00Z",
+}
+"""What a visitor types into the fields of the forms."""
 
 PATIENCE = 60  # seconds; only ever used up when something is broken
 
@@ -93,6 +123,60 @@ def test_everything_on_every_page_can_be_read(visitor: Visitor) -> None:
     assert "Nothing is wrong" in text_of(visitor.html("/doctor"))
     assert "orders archived (purchase, charge_card)" in text_of(visitor.html("/"))
     assert "in memory; nothing here is real" in visitor.html("/")
+
+
+def links_of(page: str) -> set[str]:
+    """The pages that a page leads to; of the orders and of the states, one."""
+    found = {markup.unescape(one) for one in re.findall(r'href="(/[^"#]*)', page)}
+    return {
+        one
+        for one in found
+        if not one.startswith(("/static", "/times"))
+        and not ("ord-" in one and "ord-1037" not in one)
+        and not ("state=" in one and "state=Archived" not in one)
+    }
+
+
+def sends_form(visitor: Visitor, address: str) -> str:
+    """What a form shows when a visitor fills it in, and then presses its button."""
+    parts, page = urlsplit(address), visitor.html(address)
+    names = re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', page)
+    filled = {name: FILLED_IN[name] for name in names if name in FILLED_IN}
+    fields = {**filled, **dict(parse_qsl(parts.query))}
+    before = visitor.sends(parts.path, **fields)
+    shown = before.partition('name="shown" value="')[2].partition('"')[0]
+    return before + (visitor.sends(parts.path, **fields, go="yes", shown=shown) if shown else "")
+
+
+@pytest.mark.exhaustive
+def test_no_page_and_no_form_names_what_a_world_does_not_have_or_an_error_of_python(
+    visitor: Visitor,
+) -> None:
+    todo, read = ["/"], dict[str, str]()
+    while todo:
+        address = todo.pop()
+        read[address] = visitor.html(address)
+        todo += sorted(links_of(read[address]) - {*read, *todo})
+    for address in sorted(read, key=lambda one: one.startswith("/commands/erase")):
+        if address.startswith("/commands/"):
+            read[f"{address}, sent"] = sends_form(visitor, address)
+    assert len(read) > 50, "the pages lead to all others"
+    for address, page in read.items():
+        shown = text_of(page)
+        for unwanted in (OF_PYTHON, NOT_IN_A_WORLD):
+            found = unwanted.search(shown)
+            assert found is None, f"{address}: {shown[found.start() - 200 : found.end() + 200]}"
+
+
+def test_the_page_and_the_terminal_say_what_is_so_of_the_first_success(visitor: Visitor) -> None:
+    said = visitor.carries_out("hold", agent="payment", seconds="30m", reason="it refuses")
+    assert "not alerted" not in said
+    assert "held by" in visitor.look.shop.world.post.alerts[-1].subject
+    overview = text_of(visitor.html("/"))
+    assert "Last 24 hours" not in overview
+    assert "CloudWatch" not in overview + text_of(visitor.html("/agents"))
+    assert "AWS charges nothing for it" in text_of(visitor.html("/cost"))
+    assert "aws logs" not in visitor.html(f"/groups/{group_of(visitor)}")
 
 
 def test_hold_repair_release_and_resubmit_complete_the_orders(visitor: Visitor) -> None:

@@ -1,6 +1,8 @@
 """Calls that fail side by side, and calls that Roundsman refuses, in orders as a whole."""
 
 import asyncio
+import re
+import sys
 from datetime import timedelta
 
 import pytest
@@ -10,6 +12,7 @@ from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry
 from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_testing import FOR_EVER, TaskState, World
+from roundsman_testing.faults import FunctionExits
 from roundsman_testing.world.agents import UntypedError
 from tests.world.shop import FENCED, a_step, a_workflow, since_morning
 
@@ -106,3 +109,19 @@ def test_a_refusal_without_a_type_is_refused_in_a_group_too() -> None:
     world.submit()
     with pytest.raises(UntypedError, match="has a sentence in place of its type"):
         world.run()
+
+
+def test_a_function_that_ends_its_process_is_named_with_what_to_write_instead() -> None:
+    shop = Agent("leg")
+
+    @shop.performs(leg)
+    def perform(_request: StepRequest) -> None:
+        sys.exit(0)
+
+    world = World(a_workflow(leg), agents=[shop])
+    world.submit()
+    with pytest.raises(FunctionExits) as found:
+        world.run()
+    said = str(found.value)
+    assert re.search(r"test_author_errors.py, line \d+, has called sys.exit\(0\)\. On Lambda", said)
+    assert "Raise PermanentError or TransientError instead" in said

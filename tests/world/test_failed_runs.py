@@ -68,7 +68,7 @@ def test_the_end_names_the_open_step_its_calls_and_what_the_last_one_raised(
     assert len(lines) <= 10
     assert lines[1].startswith(f"order: {order} of story, ")
     assert lines[2].startswith("open step: charge, ")
-    assert lines[2].endswith(": 5 calls, 1 failed attempts"), "it calls again within an attempt"
+    assert lines[2].endswith(": 5 calls, 1 failed attempt"), "it calls again within an attempt"
     assert lines[3].startswith("last error: TransientError: ")
     assert lines[4] == f"whose mistake it may be: {Blame.KIT}"
 

@@ -12,6 +12,7 @@ from tools.mutants.beside import BESIDE
 from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.effects import EFFECTS
+from tools.mutants.events import EVENTS
 from tools.mutants.groups import GROUPS
 from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
@@ -49,4 +50,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *MASKED,
     *WAITING,
     *BESIDE,
+    *EVENTS,
 )

@@ -43,6 +43,13 @@ FAULTS: tuple[tuple[str, str], ...] = (
 
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d"
 OPERATOR, SUBMITTER = f"arn:aws:iam::{ACCOUNT}:role/ops", "arn:aws:iam::111122223333:role/shop"
+SOURCES = ",".join(
+    (
+        f"arn:aws:sns:{REGION}:{ACCOUNT}:orders",
+        "arn:aws:s3:::uploads",
+        f"arn:aws:events:{REGION}:{ACCOUNT}:rule/orders",
+    )
+)
 ADDRESSES: Mapping[str, str] = {
     f"{name}Url": f"https://{name.lower()}.test"
     for name in ("Inventory", "Payment", "Shipping", "Mail")
@@ -55,6 +62,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "ConsoleRoleId": "AROACONSOLEROLE",
     "OperatorPrincipals": OPERATOR,
     "SubmitterPrincipals": SUBMITTER,
+    "SubmitterSources": SOURCES,
     "AlertEmail": "ops@example.com",
     "AlertEndpoint": "https://pager.example.com",
     "Dashboard": "true",

@@ -25,13 +25,18 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     """Read the agents, how long their attempts took, and all queues."""
     agents, holds = find_agents_and_order_holds(inspector.stack)
     names, at, aws = [agent.name for agent in agents], now(), aws_console_of(inspector.stack)
+    times = (
+        part(
+            lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, at)),
+            "how long attempts take",
+        )
+        if inspector.stack.has_cloudwatch
+        else None
+    )
     return {
         "agents": agents,
         "order_holds": [(hold.workflow, order_hold_sentence(hold)) for hold in holds],
-        "times": part(
-            lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, at)),
-            "how long attempts take",
-        ),
+        "times": times,
         "queues": part(inspector.queues, "the queues"),
         "OPERATOR": OPERATOR,
         "aws": aws,

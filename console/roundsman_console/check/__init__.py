@@ -7,7 +7,15 @@ reads them from the template and the code. `roundsman check` and the pytest fixt
 `roundsman_check` run them all.
 """
 
-from roundsman_console.check import blocks, code, events, interface, limits, schedules
+from roundsman_console.check import (
+    blocks,
+    code,
+    events,
+    interface,
+    limits,
+    schedules,
+    service_events,
+)
 from roundsman_console.check.application import Application, Rule
 
 __all__ = ["RULES", "Application", "Rule"]
@@ -19,4 +27,5 @@ RULES: tuple[Rule, ...] = (
     *code.RULES,
     *schedules.RULES,
     *events.RULES,
+    *service_events.RULES,
 )

@@ -98,7 +98,7 @@ def _events(folder: Path, workflows: Iterable[str]) -> dict[str, str]:
 def _workflows() -> dict[str, Workflow]:
     try:
         found = getattr(import_module("workflows.registry"), "WORKFLOWS", None)
-    except Exception as error:  # the module is the application's: anything may fail
+    except (Exception, SystemExit) as error:  # the application's module: anything may fail
         raise ProjectProblem(
             f"layers/workflows/workflows/registry.py: {type(error).__name__}: {error}."
         ) from error
@@ -121,7 +121,7 @@ def _agent(path: Path) -> Agent:
         spec.loader.exec_module(module)
     except RoundsmanError as error:
         raise ProjectProblem(f"{where}: {error}.") from error
-    except Exception as error:  # the module is the application's: anything may fail
+    except (Exception, SystemExit) as error:  # the application's module: anything may fail
         raise ProjectProblem(f"{where}: {type(error).__name__}: {error}.") from error
     agents = [value for value in vars(module).values() if isinstance(value, Agent)]
     if len(agents) != 1:

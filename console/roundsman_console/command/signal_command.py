@@ -13,17 +13,19 @@ from roundsman.errors import Refused, RoundsmanError
 from roundsman.model.events import CommandSource, Signalled
 from roundsman.model.json import Json
 from roundsman.wire.commands import APPLICATION
-from roundsman_console.cli.options import AsJson
+from roundsman_console.cli.options import AsJson, NoWait, Wait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
-from roundsman_console.cli_errors import sentences
-from roundsman_console.command.commands import new_command_id
-from roundsman_console.documents import SignalDocument
+from roundsman_console.cli_errors import UNCONFIRMED, ConsoleError, sentences
+from roundsman_console.command.acceptance import command_became
+from roundsman_console.command.commands import CommandOutcome, new_command_id
 from roundsman_console.errors import InspectorError
 from roundsman_console.hints import hint
 from roundsman_console.order.lookup import find_task
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.commands import UnaskedYes
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_result
 
 
@@ -44,13 +46,16 @@ def signal_command(
         ),
     ] = None,
     as_json: AsJson = False,
+    wait: Wait = WAIT,
+    no_wait: NoWait = False,
+    yes: UnaskedYes = False,  # noqa: ARG001  # nothing is asked
 ) -> None:
-    """Send a signal to an order, as its application does.
+    """Send a signal to an order, as its application does, and wait until it is accepted.
 
     The step that waits for it is done, at once or when it begins. A signal that the order cannot
     take, as read just before, is not sent; one that it cannot take any more when it comes becomes a
-    rejected message. In the place of a signal that will never come, a
-    person resolves the step.
+    rejected message. The exit code is 0 if it was accepted, 1 if it was refused, and 4 if that is
+    not known yet. In the place of a signal that will never come, a person resolves the step.
 
     Example: roundsman signal ord-1001 paid --data '{"amount": 40}'
     """
@@ -65,10 +70,30 @@ def signal_command(
             )
         client = Client(found.outputs, sqs=found.sqs)
         sent_as = client.signal(order, name, given, signal_id=signal_id)
+        became = None if no_wait else command_became(found, order, sent_as, wait)
         if as_json:
-            print(json.dumps(SignalDocument(orderId=order, name=name, id=sent_as)))
-        else:
-            print(hint(f"Sent, with the id {sent_as}. See: {command_line('why', order)}"))
+            outcome = CommandOutcome.SENT if became is None else became.outcome
+            print(
+                json.dumps(
+                    {
+                        "orderId": order,
+                        "name": name,
+                        "id": sent_as,
+                        "outcome": outcome.value,
+                        "why": (became.why or None) if became else None,
+                    }
+                )
+            )
+        see = f"See: {command_line('why', order)}"
+        which = f"The signal {inert(name)} to {order}"
+        if became is not None and became.outcome is CommandOutcome.REFUSED:
+            raise ConsoleError(f"{which} was refused: {inert(became.why)}. {see}")
+        if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
+            why = inert(became.why)
+            raise ConsoleError(f"{which} was sent, but {why}. {see}", UNCONFIRMED)
+        if not as_json:
+            done = "Sent" if became is None else "Accepted"
+            print(hint(f"{done}, with the id {sent_as}. {see}"))
 
 
 def why_refused(

@@ -19,22 +19,33 @@ from roundsman.client import (
     WaitResult,
 )
 from roundsman.command_line import command_line
-from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.instants import SECOND, format_duration
+from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import TASK_ID
+from roundsman.submission.events import CANCEL, SIGNAL, content_hash
+from roundsman.submission.submission import TAKEN
 from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.cli.options import AsJson, NoWait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import UNCONFIRMED, USAGE, ConsoleError, sentences
-from roundsman_console.clock import moment, now, pause, wait_for
+from roundsman_console.clock import moment, pause
+from roundsman_console.command.acceptance import (
+    Became,
+    command_became,
+    is_stored,
+    order_became,
+    other_order,
+)
+from roundsman_console.command.commands import CommandOutcome
 from roundsman_console.dead_letter.rejections import problem_documents
 from roundsman_console.documents import SubmitDocument, SubmitOutcome
 from roundsman_console.hints import hint
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.commands import UnaskedYes
 from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_file
 
@@ -44,6 +55,12 @@ _OUTCOMES: Mapping[type[WaitResult], SubmitOutcome] = {
     OrderRejected: "rejected",
     OrderOpen: "stillOpen",
     OrderUnknown: "neverHeardOf",
+}
+
+_ACCEPTANCE: Mapping[CommandOutcome, SubmitOutcome] = {
+    CommandOutcome.DONE: "accepted",
+    CommandOutcome.REFUSED: "rejected",
+    CommandOutcome.UNCONFIRMED: "notKnown",
 }
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
@@ -66,12 +83,14 @@ def submit_command(
     ] = None,
     no_wait: NoWait = False,
     as_json: AsJson = False,
+    yes: UnaskedYes = False,  # noqa: ARG001  # nothing is asked
 ) -> None:
-    """Send an order event, unchanged, and wait until the stack has the order.
+    """Send an order event, unchanged, and wait until the stack has accepted or rejected it.
 
     The submission function checks it. In the folder of the application, an event that its
-    workflows would reject is not sent. With --wait, the exit code is 0 only if the order is
-    completed; it is 1 if it was rejected or has ended otherwise, and 4 if that is not known.
+    workflows would reject is not sent. The exit code is 0 if the event was accepted, 1 if it was
+    rejected, and 4 if that is not known yet. With --wait, it is 0 only if the order is completed;
+    it is 1 if it was rejected or has ended otherwise, and 4 if that is not known.
 
     Example: roundsman submit events/first.json --wait 300
     """
@@ -84,34 +103,73 @@ def submit_command(
         body = _read(file, name)
         if not anyway:
             check_event(name, body, ANYWAY)
-        order_id = order_id_of(body)
+        sent = _Sent(found, body, order_id_of(body))
+        if sent.is_another_order and not anyway:
+            raise ConsoleError(f"{name} would be rejected: {TAKEN}. Nothing was sent.{ANYWAY}")
         client = Client(found.outputs, sqs=found.sqs, dynamodb=found.dynamodb)
         message_id = client.submit_text(body)
-        if wait is not None:
-            became = None if order_id is None else _waited(client, order_id, message_id, wait)
+        if wait is not None and not sent.is_another_order:
+            ended = _waited(client, sent.order_id, message_id, wait)
             if as_json:
-                print(json.dumps(_document(message_id, order_id, became)))
-            _tell_end(order_id, became, wait)
+                print(json.dumps(_document(message_id, sent.order_id, ended)))
+            _tell_end(sent.order_id, ended, wait)
             return
-        late = order_id is not None and not no_wait and _is_late(found, order_id, WAIT)
+        became = None if no_wait else sent.became(message_id, WAIT if wait is None else wait)
         if as_json:
-            print(json.dumps(_document(message_id, order_id, None)))
-        elif order_id is None:
-            print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
-        elif late:
-            print(
-                hint(
-                    "Sent, but the order is not known to the stack yet: it may still be on its "
-                    "way, or have been rejected. See: roundsman rejected ls"
-                )
-            )
+            print(json.dumps(_accepted_document(message_id, sent.order_id, became)))
+        _tell_acceptance(sent.order_id, became, quiet=as_json)
+
+
+class _Sent:
+    """An event that is sent, and what was known of its order before."""
+
+    def __init__(self, stack: DeployedStack, body: str, order_id: str | None) -> None:
+        self.order_id = order_id
+        self._stack = stack
+        self._event: Mapping[str, Json] = json.loads(body) if order_id is not None else {}
+        self._is_valid = order_id is not None and TASK_ID.fullmatch(order_id) is not None
+        self.is_another_order, self._is_new = False, True
+        if order_id is None or not self._is_valid or self._asks:
+            return
+        differs = self._differs(order_id)
+        self.is_another_order = differs is True
+        if differs is None:
+            self._is_new = not is_stored(stack, order_id)
         else:
-            print(hint(f"Sent. See: {command_line('show', order_id)}"))
+            self._is_new = not differs
+
+    def _differs(self, order_id: str) -> bool | None:
+        """Whether another order has the id; None if that is not known, or if no order has it."""
+        try:
+            content = content_hash(self._event, order_id)
+        except (ValueError, RecursionError):
+            return None  # it is no order that could be stored
+        return other_order(self._stack, order_id, content)
+
+    @property
+    def _asks(self) -> bool:
+        """Whether it is a cancellation of an order or a signal to it."""
+        return CANCEL in self._event or SIGNAL in self._event
+
+    def became(self, message_id: str, within: float) -> Became:
+        """Wait until it is known what became of the event, at most `within` seconds."""
+        if self.order_id is None or not self._is_valid:
+            return Became(CommandOutcome.REFUSED, "it is not an order event")
+        if not self._asks:
+            return order_became(
+                self._stack, self.order_id, message_id, is_new=self._is_new, within=within
+            )
+        signal = self._event.get(SIGNAL)
+        named = signal.get("id") if isinstance(signal, Mapping) else None
+        command = named if isinstance(named, str) else message_id
+        return command_became(self._stack, self.order_id, command, within)
 
 
-def _waited(client: Client, order_id: str, message_id: str, within: float) -> WaitResult | None:
+def _waited(
+    client: Client, order_id: str | None, message_id: str, within: float
+) -> WaitResult | None:
     """Wait until the order has ended, and print each change of it on standard error."""
-    if not TASK_ID.fullmatch(order_id):
+    if order_id is None or not TASK_ID.fullmatch(order_id):
         return None  # it is sent only if asked explicitly, and is rejected
     err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     return client.wait(
@@ -168,23 +226,32 @@ def _tell_end(order_id: str | None, became: WaitResult | None, waited: float) ->
             )
 
 
-def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:
-    """Return whether the stack still has no such order after `within` seconds.
+def _accepted_document(
+    message_id: str, order_id: str | None, became: Became | None
+) -> SubmitDocument:
+    return {
+        "messageId": message_id,
+        "orderId": order_id,
+        "outcome": None if became is None else _ACCEPTANCE[became.outcome],
+        "state": None,
+        "problems": problem_documents(() if became is None else became.problems),
+    }
 
-    False if that cannot be read: who may send orders need not be allowed to read them.
-    """
-    if not TASK_ID.fullmatch(order_id):
-        return True
 
-    def look() -> bool | None:
-        try:
-            return stack.tasks.load(order_id, now()) is not None or None
-        except TryAgain:
-            return None
-        except RoundsmanError:
-            return False
-
-    return wait_for(look, within) is None
+def _tell_acceptance(order_id: str | None, became: Became | None, *, quiet: bool) -> None:
+    """Say that the event was accepted or sent; otherwise raise ConsoleError with the reason."""
+    show = command_line("show", order_id) if order_id else "roundsman rejected ls"
+    which = order_id or "The event"
+    if became is not None and became.outcome is CommandOutcome.REFUSED:
+        raise ConsoleError(f"{which} was rejected: {inert(became.why)}. See: roundsman rejected ls")
+    if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
+        raise ConsoleError(
+            f"Sent, but it is not known whether {which} was accepted: {inert(became.why)}. It may "
+            "still be on its way. See: roundsman rejected ls",
+            UNCONFIRMED,
+        )
+    if not quiet:
+        print(hint(f"{'Sent' if became is None else 'Accepted'}. See: {show}"))
 
 
 def _read(file: str, name: str) -> str:

@@ -18,8 +18,10 @@ from roundsman_console.inspector import Inspector
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the cost of a period, if one is asked for; else ask AWS nothing.
 
-    Raises ConsoleError for a period that is not possible.
+    A stack on this machine has no figures. Raises ConsoleError for a period that is not possible.
     """
+    if not inspector.stack.has_cloudwatch:
+        return {"since": None, "cost": None}
     since = given.get("since", "").strip()
     if not since:
         return {"since": DEFAULT_SINCE, "cost": None}

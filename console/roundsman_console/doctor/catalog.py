@@ -137,7 +137,7 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The function's newest version never ran for good: a deployment that failed published it. "
         "Lambda publishes no second version of the same code, so a deployment of the same code "
         "fails with: A version for this Lambda function exists.",
-        "Remove the version, and deploy again. `roundsman changes --execute` leaves none.",
+        "Remove the version, and deploy again. `roundsman changes --execute ARN` leaves none.",
     ),
     FindingKind.SNAPSHOTS_PILE_UP: Entry(
         _NOTICE,

@@ -33,7 +33,7 @@ class RepairHelp:
     """The output of the application's template that says it."""
     links: tuple[Link, ...]
     logs: str
-    """The command that shows the log of the agent."""
+    """The command that shows the log of the agent; empty for a stack that has no log in AWS."""
 
 
 def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) -> RepairHelp:
@@ -58,7 +58,7 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
         stack.outputs.get(owner, ""),
         owner,
         tuple(links),
-        f"aws logs tail {group} --since {minutes}m",
+        f"aws logs tail {group} --since {minutes}m" if stack.has_cloudwatch else "",
     )
 
 

@@ -35,7 +35,7 @@ from roundsman_console.local.update import deploy as update_stack
 from roundsman_console.local.update import running_instance
 from roundsman_console.local.watch import snapshot, watch_project
 from roundsman_console.sanitize import inert
-from roundsman_console.stack.stack import configured_stack
+from roundsman_console.stack.stack import LOOPBACK, configured_stack
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -256,10 +256,10 @@ def up_lines(local: LocalAws, configured: str) -> list[str]:
     """Return what to type next in a local AWS; `configured` is the stack of samconfig.toml."""
     found = [f"{local.stack} is deployed on {local.endpoint}. For the next commands:"]
     found.append(f"  {local.record.export_command(configured)}")
+    given = local.record.services_url
+    otherwise = "leave out --services for stand-ins" if given else "give its address with --param"
     for url in sorted({url for url in local.services.values() if not _listens(url)}):
-        found.append(
-            f"No service answers at {url}: start yours, or leave out --services for stand-ins"
-        )
+        found.append(f"No service answers at {url}: start yours, or {otherwise}")
     if local.record.stand_ins_url:
         url = local.record.stand_ins_url
         found.append(f"Stand-ins play its services. Effects: {url}/_ledger   Faults: {url}/_faults")
@@ -269,14 +269,23 @@ def up_lines(local: LocalAws, configured: str) -> list[str]:
     return found
 
 
+_PORTS = {"http": 80, "https": 443}
+
+
 def _listens(url: str) -> bool:
-    """Whether a process accepts connections at this URL; True for an address elsewhere."""
+    """Whether a process may answer at this URL; True for an address elsewhere.
+
+    One that is too busy to accept a connection is there as well.
+    """
     parts = urlsplit(url)
-    if parts.hostname not in ("127.0.0.1", "localhost"):
+    if parts.hostname not in LOOPBACK:
         return True
     try:
-        with create_connection((parts.hostname, parts.port or 80), timeout=1):
+        port = parts.port or _PORTS.get(parts.scheme, 80)
+        with create_connection((parts.hostname, port), timeout=1):
             return True
+    except TimeoutError:
+        return True
     except (OSError, ValueError):  # the latter if there is no such port
         return False
 

@@ -97,6 +97,10 @@ class PlannedStack:
     """Values of these parameters that AWS refuses together, as `roundsman check` says of others."""
     topic_keys: Sequence[str] = ()
     """The ids or ARNs of the KMS keys that encrypt a topic, which alarms must be able to use."""
+    order_keys: Sequence[str] = ()
+    """The ids or ARNs of the KMS keys that encrypt the queue of order events."""
+    event_services: Sequence[str] = ()
+    """The services whose events may become orders, by what `SubmitterSources` lists."""
     functions: Collection[Function] = ()
     """The functions of the agents that the template has."""
     functions_problem: str = ""
@@ -273,11 +277,12 @@ class _Account:
 
     def keys(self) -> CheckOutcome:
         kms = self.client("kms")
+        users = users_of_keys(self.planned)
         policies = {
             key: json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
-            for key in self.planned.topic_keys
+            for key in users
         }
-        return check_keys(policies)
+        return check_keys(policies, users)
 
     @cached_property
     def _versions(self) -> list[FunctionVersions]:
@@ -512,19 +517,45 @@ def check_alerts(planned: PlannedStack, found: Subscriptions | None) -> CheckOut
     return CheckOutcome(check, _OK, sentence)
 
 
-def check_keys(policies: Mapping[str, object]) -> CheckOutcome:
-    """Alarms may use the keys of topics; `policies` are their key policies, by id or ARN."""
+def users_of_keys(planned: PlannedStack) -> dict[str, list[str]]:
+    """Return the services that each key of the stack must let use it, by the key's id or ARN."""
+    found: dict[str, list[str]] = {key: [_ALARMS] for key in planned.topic_keys}
+    for key in planned.order_keys if planned.event_services else ():
+        found.setdefault(key, []).extend(planned.event_services)
+    return found
+
+
+def check_keys(
+    policies: Mapping[str, object], users: Mapping[str, Sequence[str]] | None = None
+) -> CheckOutcome:
+    """Alarms may use the keys of topics, and services that send events that of their queue.
+
+    `policies` are the policies of the keys, by id or ARN, and `users` the services of each.
+    """
     check = PreflightCheck.KEYS
-    lacking = [key for key, policy in policies.items() if not _alarms_may_use(policy)]
+    lacking = [
+        (key, service)
+        for key, policy in policies.items()
+        for service in (users or {}).get(key, (_ALARMS,))
+        if not _may_use(service, policy)
+    ]
     if lacking:
         details = [
-            f"The policy of {key} does not let {_ALARMS} use it (kms:Decrypt, kms:GenerateDataKey)."
-            for key in lacking
+            f"The policy of {key} does not let {service} use it (kms:Decrypt, kms:GenerateDataKey)."
+            for key, service in lacking
         ]
-        sentence = f"No alarm reaches a topic under {counted(len(lacking), 'KMS key')}."
+        services = dict.fromkeys(service for _, service in lacking)
+        lost = [
+            "No alarm reaches a topic" if one == _ALARMS else f"No event of {one} becomes an order"
+            for one in services
+        ]
+        keys = counted(len({key for key, _ in lacking}), "KMS key")
+        sentence = f"{'; '.join(lost)} under {keys}."
         do = "Add the statement of docs/how-to/use-your-own-key.md to the key policy."
         return CheckOutcome(check, _FAULT, sentence, details, do)
     sentence = "Alarms may use the keys of topics." if policies else "No topic has a KMS key."
+    if any(service != _ALARMS for found in (users or {}).values() for service in found):
+        sentence = "Alarms, and the services that send events, may use the keys."
     return CheckOutcome(check, _OK, sentence)
 
 
@@ -597,12 +628,12 @@ def _named(ids: Sequence[str]) -> str:
     return shown if len(ids) <= SHOWN_ORDERS else f"{shown} and {len(ids) - SHOWN_ORDERS} more"
 
 
-def _alarms_may_use(policy: object) -> bool:
+def _may_use(service: str, policy: object) -> bool:
     given = set[str]()
     for statement in _items(policy.get("Statement") if isinstance(policy, dict) else None):
         if isinstance(statement, dict) and statement.get("Effect") == "Allow":
             principal = statement.get("Principal")
-            if isinstance(principal, dict) and _ALARMS in _items(principal.get("Service")):
+            if isinstance(principal, dict) and service in _items(principal.get("Service")):
                 given |= {str(action).lower() for action in _items(statement.get("Action"))}
     return all(
         any(action == one or (one.endswith("*") and action.startswith(one[:-1])) for one in given)

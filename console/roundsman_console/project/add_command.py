@@ -45,7 +45,8 @@ def add_workflow_command(
         list[str] | None,
         typer.Option(
             "--agent",
-            help="An agent that gets a step; repeat it. All by default.",
+            help="An agent that gets a step; repeat it. All by default. Agents with commas between "
+            "them are alternatives for one step.",
         ),
     ] = None,
     yes: Annotated[

@@ -19,6 +19,7 @@ from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, rec
 from roundsman_console.project.workflows import (
     FOLDER,
     REGISTRY,
+    alternatives,
     event_of,
     smoke_event_of,
     workflow_files,
@@ -37,13 +38,15 @@ def create(
 ) -> list[Path]:
     """Make an application in a new folder, and return its files.
 
-    The folder's name is that of the application. `wheel` is the file that this release was
+    The folder's name is that of the application. `agents` are those of each step of a workflow:
+    one, or alternatives with commas between them. `wheel` is the file that this release was
     installed from, if it is on no index; the application gets a copy. Raises InvalidArgument for an
     invalid name, and ConsoleError if the folder is not empty or cannot be written.
     """
     name = folder.name
     stack = stack_name(name)
-    agents = list(dict.fromkeys(agents)) or list(DEFAULT_AGENTS)
+    steps = list(dict.fromkeys(agents)) or list(DEFAULT_AGENTS)
+    agents = _each_agent(steps)
     workflows = list(dict.fromkeys(workflows)) or [workflow_name(name)]
     for agent in agents:
         check_agent(agent, agents)
@@ -52,9 +55,9 @@ def create(
         "stack": stack,
         "version": version,
         "wheel": "" if wheel is None else FIND_VENDORED,
-        "last": agents[-1],
+        "last": alternatives(steps[-1])[0],
         "workflow": workflows[0],
-        "last_step": step_name(workflows[0], agents[-1]),
+        "last_step": step_name(workflows[0], alternatives(steps[-1])[0]),
     }
     vendored = dict(stacks())
     made = {path: fill(text, values) for path, text in skeleton()} | vendored
@@ -63,7 +66,7 @@ def create(
         made[TEMPLATE] = with_agent(made[TEMPLATE], agent)
         made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
     for workflow in workflows:
-        made |= workflow_files(workflow, agents, made)
+        made |= workflow_files(workflow, steps, made)
     for workflow in workflows:
         made[smoke_event_of(workflow)] = fill(part("smoke.json"), {"workflow": workflow})
     for workflow in workflows[1:]:  # of the first are the events that every application has
@@ -73,6 +76,10 @@ def create(
         contents[VENDOR / wheel.name] = wheel.read_bytes()
     write_new_folder(folder, contents)
     return sorted(contents)
+
+
+def _each_agent(steps: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(agent for step in steps for agent in alternatives(step)))
 
 
 def agents_of(project: Path) -> list[str]:
@@ -100,12 +107,12 @@ def add_agent(project: Path, agent: str) -> list[Path]:
 def plan_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> dict[Path, str]:
     """Return the files that adding a workflow with a step for each of the agents would write.
 
-    Without `agents`, it has a step for each agent of the application. Empty if the workflow is
-    there. Raises InvalidArgument for an invalid name or an agent that the application does not
-    have, and ConsoleError if a file cannot be read or changed.
+    `agents` are as in `create`; without them, it has a step for each agent of the application.
+    Empty if the workflow is there. Raises InvalidArgument for an invalid name or an agent that the
+    application does not have, and ConsoleError if a file cannot be read or changed.
     """
     known = agents_of(project)
-    for agent in agents:
+    for agent in _each_agent(agents):
         if agent not in known:
             raise InvalidArgument(
                 f"There is no agent {agent}; the agents are {', '.join(known) or 'none'}. Add it "
@@ -114,7 +121,7 @@ def plan_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> d
     chosen = list(dict.fromkeys(agents)) or known
     if not chosen:
         raise InvalidArgument("There is no agent yet. Add one first: roundsman add agent NAME")
-    paths = [REGISTRY, *(code_of(agent) for agent in chosen)]
+    paths = [REGISTRY, *(code_of(agent) for agent in _each_agent(chosen))]
     existing = {path: read_text(project, path) for path in paths}
     module = FOLDER / f"{workflow}.py"
     if (project / module).exists():

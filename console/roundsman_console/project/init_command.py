@@ -25,7 +25,11 @@ def init_command(
     ],
     agent: Annotated[
         list[str] | None,
-        typer.Option("--agent", help="The name of an agent; repeat it for several."),
+        typer.Option(
+            "--agent",
+            help="An agent, which gets a step; repeat it for several steps. Agents with commas "
+            "between them are alternatives for one step: payment,payment_backup.",
+        ),
     ] = None,
     workflow: Annotated[
         list[str] | None,

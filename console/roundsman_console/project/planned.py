@@ -23,6 +23,7 @@ DOCUMENTATION = re.compile(r"(?:^|[/@.])example\.(?:com|net|org)\b")
 """The domains that are reserved for documentation (RFC 2606), which no service has."""
 
 TOPIC = "AWS::SNS::Topic"
+ORDER_QUEUE = "SubmissionQueue"
 ANY_ADDRESS = "https://service.test"
 """In place of a value that is missing; these are the addresses of services."""
 
@@ -91,6 +92,8 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         snap_starts=_snap_starts(known),
         impossible=_impossible(known),
         topic_keys=sorted(_topic_keys(document, values)),
+        order_keys=sorted(_keys_of(document, values, ORDER_QUEUE)),
+        event_services=_event_services(document, values),
         functions=functions,
         functions_problem=functions_problem,
     )
@@ -267,6 +270,13 @@ def _others(document: "Document") -> int:
     return len(set(functions(document)) - started)
 
 
+def _event_services(document: "Document", values: Mapping[str, str]) -> list[str]:
+    """Return the services whose events may become orders."""
+    from roundsman_console.check.service_events import event_services
+
+    return event_services(document, values)
+
+
 def _reserved(document: "Document") -> int:
     from roundsman_console.check.reading import at, chosen, functions
 
@@ -315,13 +325,17 @@ def _impossible(document: "Document") -> list[str]:
 def _topic_keys(document: "Document", values: Mapping[str, str]) -> Iterator[str]:
     """Yield each key that encrypts a topic, and that the templates or a parameter name."""
     resources = document.get("Resources")
-    for resource in (resources if isinstance(resources, dict) else {}).values():
+    for name, resource in (resources if isinstance(resources, dict) else {}).items():
         if isinstance(resource, dict) and resource.get("Type") == TOPIC:
-            properties = resource.get("Properties")
-            key = properties.get("KmsMasterKeyId") if isinstance(properties, dict) else None
-            yield from (
-                text for text in _texts(key, values) if text and not text.startswith("alias/aws/")
-            )
+            yield from _keys_of(document, values, name)
+
+
+def _keys_of(document: "Document", values: Mapping[str, str], name: str) -> Iterator[str]:
+    """Yield each key that may encrypt a topic or queue, and that a template or parameter names."""
+    from roundsman_console.check.reading import at
+
+    key = at(document, "Resources", name, "Properties", "KmsMasterKeyId")
+    yield from (text for text in _texts(key, values) if text and not text.startswith("alias/aws/"))
 
 
 def _texts(value: object, values: Mapping[str, str]) -> Iterator[str]:

@@ -39,20 +39,28 @@ def workflow_files(
 ) -> dict[Path, str]:
     """Return the files that adding the workflow writes; empty if it is there.
 
-    It gets a step for each agent, one after the other; all can be undone. `existing` has the texts
-    of the registry and of the agents' code. Raises InvalidArgument for an invalid name, and
-    ConsoleError if a file lacks the line at which something is added.
+    It gets a step for each agent, one after the other; all can be undone. Agents with commas
+    between them are alternatives: they get one step, at the first of them that takes work.
+    `existing` has the texts of the registry and of the agents' code. Raises InvalidArgument for an
+    invalid name, and ConsoleError if a file lacks the line at which something is added.
     """
     check_workflow(workflow)
     module = FOLDER / f"{workflow}.py"
     if module in existing:
         return {}
-    steps = [step_name(workflow, agent) for agent in agents]
+    steps = [step_name(workflow, alternatives(agent)[0]) for agent in agents]
     found = {module: _module(workflow, agents, steps)}
     found[REGISTRY] = with_workflow(existing[REGISTRY], workflow)
-    for agent, step in zip(agents, steps, strict=True):
-        found[code_of(agent)] = with_step(existing[code_of(agent)], agent, workflow, step)
+    for named, step in zip(agents, steps, strict=True):
+        for agent in alternatives(named):
+            code = found.get(code_of(agent), existing[code_of(agent)])
+            found[code_of(agent)] = with_step(code, agent, workflow, step)
     return found
+
+
+def alternatives(agents: str) -> list[str]:
+    """Return the agents that can perform one step, the preferred one first: `payment,backup`."""
+    return list(dict.fromkeys(agents.split(",")))
 
 
 def with_workflow(registry: str, workflow: str) -> str:
@@ -197,9 +205,11 @@ def _is_after(module: str, new: str) -> bool:
 
 def _module(workflow: str, agents: Sequence[str], steps: Sequence[str]) -> str:
     texts = []
-    for place, (agent, step) in enumerate(zip(agents, steps, strict=True)):
+    for place, (named, step) in enumerate(zip(agents, steps, strict=True)):
         after = f"\n    after=({steps[place - 1]},)," if place else ""
-        texts.append(fill(part("step.py"), {"step": step, "agent": agent, "after": after}))
+        several = [f'"{agent}"' for agent in alternatives(named)]
+        performed = f"agents={_tuple(several)}" if len(several) > 1 else f"agent={several[0]}"
+        texts.append(fill(part("step.py"), {"step": step, "agent": performed, "after": after}))
     title = "".join(word.capitalize() for word in workflow.split("_"))
     values = {
         "workflow": workflow,

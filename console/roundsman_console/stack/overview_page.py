@@ -52,9 +52,13 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         lambda found: read_retries(inspector.stack, found, now()),
         "the orders that are retried",
     )
-    throughput = part(
-        lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
-        "the last 24 hours",
+    throughput = (
+        part(
+            lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
+            "the last 24 hours",
+        )
+        if inspector.stack.has_cloudwatch
+        else None
     )
     report = part(lambda: _checked(inspector), "the doctor's checks")
     found = attention(alerts.value, stats.value, report.value, inspector.stack.supervisor_interval)
@@ -62,7 +66,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "stats": stats,
         "states": [*TaskState],
         "throughput": throughput,
-        "chart": chart(throughput.value) if throughput.value else None,
+        "chart": chart(throughput.value) if throughput and throughput.value else None,
         "ends": ENDS,
         "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
         "report": report,

@@ -150,6 +150,14 @@ class DeployedStack:
         )
 
     @property
+    def has_cloudwatch(self) -> bool:
+        """Whether the stack's functions have metrics and logs in CloudWatch; not on this machine.
+
+        An emulator of AWS answers, but has no value of any metric.
+        """
+        return not is_local(self.endpoint)
+
+    @property
     def urgent_queues(self) -> bool:
         """Whether agents read their queues of urgent requests; not in the profile `lean`."""
         return self.parameters.get("Profile") != "lean"

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import typer
 
@@ -15,17 +15,24 @@ V = TypeVar("V", bound=Verb)
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
+UnaskedYes: TypeAlias = Annotated[
+    bool, typer.Option("--yes", "-y", help="Accepted in scripts; this command asks nothing.")
+]
+
 
 def command_of(verb: type[V]) -> Callable[[Callable[Concatenate[V, P], None]], Callable[..., None]]:
     """Make the command of a verb of a function, whose first parameter is the verb as it was typed.
 
     The arguments of the verb come before the function's other parameters, of which `reason` is
-    declared by the verb. A wrong one is reported before the function is called.
+    declared by the verb. A wrong one is reported before the function is called. Each takes --yes,
+    so that a script need not know which verbs ask.
     """
 
     def decorate(function: Callable[Concatenate[V, P], None]) -> Callable[..., None]:
         _, *others = inspect.signature(function, eval_str=True).parameters.values()
         names = {one.name for one in others}
+        if "yes" not in names:
+            others.append(parameter("yes", UnaskedYes, False))
         others = [reason_of(verb) if one.name == "reason" else one for one in others]
         call: Callable[..., None] = function
 

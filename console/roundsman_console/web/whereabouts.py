@@ -51,6 +51,10 @@ class Whereabouts:
     clock_ahead: int = 0
     """By how much the clock of this machine is ahead of that of AWS, in ms; 0 if it is not known.
     """
+    in_memory: bool = False
+    """Whether the stack is in the memory of this process: then no terminal reaches it, and it has
+    neither alarms nor versions of functions nor backups, so that no page offers them.
+    """
 
     @property
     def account_words(self) -> str:

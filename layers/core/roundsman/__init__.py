@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
+    from roundsman.definition.service_events import From
     from roundsman.definition.workflow import (
         Archive,
         Compensation,
@@ -52,6 +53,7 @@ _HOMES = {
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
     "Done": "roundsman.agents.outcomes",
+    "From": "roundsman.definition.service_events",
     "Happened": "roundsman.agents.outcomes",
     "InvalidInput": "roundsman.errors",
     "Items": "roundsman.definition.input_types",
@@ -90,6 +92,7 @@ __all__ = [
     "DefinitionError",
     "DidNotHappen",
     "Done",
+    "From",
     "Happened",
     "InvalidInput",
     "Items",

@@ -173,6 +173,26 @@ class RejectedOrder(InvalidMessage):
         self.reply_to = reply_to
         self.correlation_id = correlation_id
 
+    def within(self, place: str) -> "RejectedOrder":
+        """Return the same rejection of an event that is at the path `place` of a message."""
+        return RejectedOrder(
+            [
+                Problem(f"{place}.{one.path}" if one.path else place, one.message)
+                for one in self.problems
+            ],
+            order_id=self.order_id,
+            reply_to=self.reply_to,
+            correlation_id=self.correlation_id,
+            is_order=self.is_order,
+        )
+
+
+def rejected_together(rejected: Sequence[RejectedOrder]) -> RejectedOrder:
+    """Return one rejection of a message for those of its events; one alone is returned as it is."""
+    if len(rejected) == 1:
+        return rejected[0]
+    return RejectedOrder([problem for one in rejected for problem in one.problems])
+
 
 class NoTransition(RoundsmanError):
     """The transition table has no entry for this state and event: a defect, not a race."""

@@ -45,6 +45,20 @@ LONGEST_DELAY = 15 * MINUTE
 """The largest DelaySeconds of SQS, in ms. The due index finds what starts later than that."""
 
 
+SOURCES_STATEMENT = "TakesEventsOfSources"
+"""The statement of the SubmissionQueue's policy that admits them (`stacks/engine.yaml`)."""
+
+
+class EventSources(Protocol):
+    """The topics, buckets and rules whose events a stack takes (`SubmitterSources`)."""
+
+    def lists(self, service: str, arn: str | None) -> bool:
+        """Whether this topic (`sns`), bucket (`s3`) or rule (`events`) is one of them.
+
+        None for any of the service. Raises TryAgain and CallRefused if that is not known.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class OrderRow:
     """An order as stored."""

@@ -17,7 +17,9 @@ from roundsman_testing.first_look.guide import ShopGuide
 from roundsman_testing.first_look.shop import Shop
 from roundsman_testing.world.aws import NAME
 
-WHERE: Final = Whereabouts(NAME, local="in memory; nothing here is real", colour=Colour.GREEN)
+WHERE: Final = Whereabouts(
+    NAME, local="in memory; nothing here is real", in_memory=True, colour=Colour.GREEN
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
+from roundsman_testing.faults import FunctionExits
 from roundsman_testing.stack.calls import AwsCall, AwsCalls, Killed
 from roundsman_testing.stack.environment import circuits_known, forget_circuits, new_session
 from roundsman_testing.stack.functions import Context, Event, FunctionInstance
@@ -83,8 +84,8 @@ class Driver:
     def invoke(self, function: str, event: Event, context: Context | None = None) -> object:
         """Call the handler of a function, in the environment of that function.
 
-        Raises what the handler raises, Killed if an injected fault kills its process, and
-        ValueError if the template has no such function.
+        Raises what the handler raises, Killed if an injected fault kills its process, FunctionExits
+        if it calls sys.exit, and ValueError if the template has no such function.
         """
         if function not in self.stack.functions:
             known = ", ".join(self.stack.functions)
@@ -100,6 +101,8 @@ class Driver:
             except Killed:
                 self.start_afresh(function)
                 raise
+            except SystemExit as ended:
+                raise FunctionExits(function, ended) from ended
             finally:
                 new = circuits_known() - known_before
                 self._circuits[function] = self._circuits.get(function, frozenset()) | new

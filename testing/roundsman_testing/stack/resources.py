@@ -15,6 +15,8 @@ from unittest.mock import patch
 import boto3
 from moto.awslambda.models import lambda_backends
 from moto.cloudformation.models import Stack as MotoStack
+from moto.cloudformation.models import cloudformation_backends
+from moto.cloudformation.parsing import clean_json
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from roundsman.aws.outputs import LIVE, with_agents
@@ -52,7 +54,7 @@ UNKNOWN_TO_MOTO = (
     "AWS::Scheduler::Schedule",
 )
 """Resource types that are left out: moto warns about them and creates nothing. No function needs
-them."""
+them, except the policies of queues, which `_set_queue_policies` makes."""
 
 OUTPUTS = (
     "SubmissionQueueUrl",
@@ -146,7 +148,24 @@ def create_stack_on_moto(
             Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in values.items()],
             Capabilities=["CAPABILITY_NAMED_IAM"],
         )
+    _set_queue_policies(stack_name, resources, conditions, values)
     return _describe(cloudformation, stack_name, template)
+
+
+def _set_queue_policies(
+    stack: str, resources: Document, conditions: Document, values: Mapping[str, str]
+) -> None:
+    """Give each queue its policy, which submission reads; moto enforces none."""
+    sqs: SQSClient = boto3.client("sqs")
+    backend = cloudformation_backends[DEFAULT_ACCOUNT_ID][sqs.meta.region_name]
+    made = backend.get_stack(stack).resource_map
+    for body in resources.values():
+        if mapping_of(body)["Type"] == "AWS::SQS::QueuePolicy":
+            properties = part(mapping_of(body), "Properties")
+            document = _without_absent(properties["PolicyDocument"], conditions, values)
+            policy = json.dumps(clean_json(document, made))
+            for queue in clean_json(properties["Queues"], made):
+                sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
 
 
 def _without_description(resource: Document) -> Document:

@@ -14,9 +14,9 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import UNDO, item_place, step_of
-from roundsman.ports import Clock
-from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.ports import Clock, EventSources
+from roundsman.submission.events import Asked, EventReader
+from roundsman.submission.submission import CancelAsked, ValidOrder
 from roundsman_testing.world.versions import ReadOrder
 
 Readers = Mapping[str, EventReader]
@@ -42,6 +42,7 @@ class SimulatedApplication:
         workflows: Collection[Workflow],
         send: Callable[[str], None],
         clock: Clock,
+        sources: EventSources,
     ) -> None:
         """Raises ValueError if there is no workflow, or two workflows have one name."""
         if not workflows:
@@ -52,7 +53,8 @@ class SimulatedApplication:
         self._events = self._readers()
         self._send = send
         self._clock = clock
-        self._sent: dict[str, Callable[[Readers], ValidOrder | CancelAsked | SignalSent]] = {}
+        self._sources = sources
+        self._sent: dict[str, Callable[[Readers], Asked]] = {}
         self._numbers = count(1)
 
     def deploy(self, workflows: Collection[Workflow]) -> None:
@@ -142,14 +144,12 @@ class SimulatedApplication:
         """Send a signal. Raises ValueError if submission would reject it."""
         text = _as_text(event)
         try:
-            self.reader()(text)
+            next(iter(self._events.values())).read(text, self._clock(), lambda _: None)
         except RejectedOrder as rejected:
             raise ValueError(f"the signal would be rejected: {rejected}") from rejected
         self._send(text)
 
-    def _send_as(
-        self, order_id: str, read: Callable[[Readers], ValidOrder | CancelAsked | SignalSent]
-    ) -> None:
+    def _send_as(self, order_id: str, read: Callable[[Readers], Asked]) -> None:
         self._sent[text := f"{order_id} #{len(self._sent)}"] = read
         self._send(text)
 
@@ -160,7 +160,8 @@ class SimulatedApplication:
         """
         return partial(self._read, self._events)
 
-    def _read(self, readers: Readers, body: str) -> ValidOrder | CancelAsked | SignalSent:
+    def _read(self, readers: Readers, body: str) -> list[Asked | RejectedOrder]:
         if body in self._sent:
-            return self._sent[body](readers)
-        return next(iter(readers.values())).read(body, self._clock(), lambda _: None)
+            return [self._sent[body](readers)]
+        first = next(iter(readers.values()))
+        return first.read_message(body, self._clock(), lambda _: None, lambda: self._sources)

@@ -5,8 +5,9 @@
         stack = find_stack(NAME)  # and what else calls boto3
 
 Each client is a real one of boto3, which checks the parameters of a call. No call leaves the
-process: one that a world cannot answer raises a ClientError that says so. A world has no
-CloudWatch, so no metric has a value and no alarm is there.
+process: one that a world cannot answer raises a ClientError that says so. An alert that is
+published is one of the world. A world has no CloudWatch, so no metric has a value and no alarm is
+there.
 """
 
 import io
@@ -27,6 +28,7 @@ from botocore.exceptions import ClientError
 from roundsman.errors import InvalidMessage
 from roundsman.model.instants import SECOND
 from roundsman.submission.newest_plan import answer_question
+from roundsman.wire.alert import Alert
 from roundsman.wire.limits import rejection_text
 from roundsman.wire.newest_plan import QUESTION, read_question
 from roundsman_testing.memory import TABLES
@@ -100,6 +102,7 @@ class WorldAws:
             "lambda.ListTags": lambda _: {"Tags": {}},
             "lambda.ListVersionsByFunction": lambda asked: {"Versions": [_function(asked)]},
             "sns.ListSubscriptionsByTopic": _subscriptions,
+            "sns.Publish": self._published,
             "sqs.ChangeMessageVisibilityBatch": _shown_again,
             "sqs.DeleteMessage": self._deleted,
             "sqs.GetQueueAttributes": self._attributes,
@@ -151,7 +154,7 @@ class WorldAws:
         if service == "dynamodb" and hasattr(self._world.processes.tables, method):
             call = getattr(self._world.processes.tables, method)
             return lambda asked: call(**asked) or {}
-        raise _error("NotImplemented", f"A world in memory has no {operation} of {service}")
+        raise _error("UnsupportedOperation", f"A world in memory has no {operation} of {service}")
 
     # --- the stack ------------------------------------------------------------------------------
 
@@ -274,6 +277,21 @@ class WorldAws:
         body = str(asked["MessageBody"])
         self._world.queues.send(queue, body, delay=delay, to=to, sender=OPERATOR_SENDER)
         return {"MessageId": f"message-{self._world.queues.sent}"}
+
+    def _published(self, asked: Asked) -> Answer:
+        """Publish an alert of an operator, as the world publishes those of its functions."""
+        versions = json.loads(str(asked["Message"]))
+        attributes = cast("Mapping[str, Mapping[str, str]]", asked.get("MessageAttributes", {}))
+        self._world.post.publish(
+            Alert(
+                str(asked["Subject"]),
+                versions["default"],
+                {name: value["StringValue"] for name, value in attributes.items()},
+                text=versions.get("email", ""),
+                sms=versions.get("sms", ""),
+            )
+        )
+        return {"MessageId": f"alert-{len(self._world.post.alerts)}"}
 
 
 def _keep_parameters(**event: object) -> None:

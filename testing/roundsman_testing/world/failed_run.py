@@ -47,8 +47,13 @@ def of_order(task: Task, calls: CallsOfSteps, now: int) -> Iterator[str]:
     made, failed = _calls(task, name, calls).made, begun[name].failure_count
     more = f"; {len(begun) - 1} more are open" if len(begun) > 1 else ""
     state = begun[name].process_state
-    yield one_line(f"open step: {name}, {state}: {made:,} calls, {failed} failed attempts{more}")
+    tried = f"{_counted(made, 'call')}, {_counted(failed, 'failed attempt')}"
+    yield one_line(f"open step: {name}, {state}: {tried}{more}")
     yield one_line(f"last error: {_error(task, name, calls) or 'none'}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _is_open(record: StepRecord) -> bool:

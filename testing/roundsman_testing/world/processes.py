@@ -18,7 +18,13 @@ from roundsman.agents.agent import Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR, DynamoReadNotes
 from roundsman.engine.due import START_WITHIN
-from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.errors import (
+    CallRefused,
+    InvalidMessage,
+    RejectedOrder,
+    TryAgain,
+    rejected_together,
+)
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, Hold, on_orders
@@ -34,6 +40,7 @@ from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
+from roundsman.submission.events import Asked
 from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.parked import ParkedOrders, wake_first
@@ -253,7 +260,7 @@ class Processes:
         try:
             match mail.queue:
                 case queues.ORDERS:
-                    return self._submit(mail, post, run.version.read).reason
+                    return self._submit(mail, post, run.version.read)
                 case queues.COMMANDS:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
@@ -314,7 +321,7 @@ class Processes:
         results = self._schedule(post, lambda s: s.handle(arrived))
         return [one if isinstance(one, Exception) else _result_text(one) for one in results]
 
-    def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> Submitted:
+    def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
         submission = Submission(
             tasks=self._faulty_store,
             plans=self._faulty_plans,
@@ -323,13 +330,15 @@ class Processes:
             shards=SHARDS,
             order_retention=self._order_retention,
         )
-        asked = read(mail.body)
-        if isinstance(asked, ValidOrder):
-            return submission.submit(asked)
-        since = mail.sent_at if mail.receives > 1 else None
-        if isinstance(asked, CancelAsked):
-            return submission.cancel(asked, mail.message_id, mail.sender, waited_since=since)
-        return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
+        results, rejections = [], []
+        for asked in read(mail.body):
+            try:
+                results.append(_handle_asked(submission, asked, mail).reason)
+            except RejectedOrder as rejected:
+                rejections.append(rejected)
+        if rejections:
+            raise rejected_together(rejections)
+        return "; ".join(results) or "a test event of S3; dropped"
 
     def handling_failed(self, mail: QueuedMessage) -> None:
         """Note that a message failed to be handled and will be redelivered."""
@@ -705,6 +714,19 @@ def _where(error: Exception) -> str:
 def _effect_text(effect: EffectKey, fenced: bool) -> str:
     found = {"task": effect.task_id, "step": effect.step, "key": effect.key, "fenced": fenced}
     return json.dumps(found)
+
+
+def _handle_asked(
+    submission: Submission, asked: Asked | RejectedOrder, mail: QueuedMessage
+) -> Submitted:
+    if isinstance(asked, RejectedOrder):
+        raise asked
+    if isinstance(asked, ValidOrder):
+        return submission.submit(asked)
+    since = mail.sent_at if mail.receives > 1 else None
+    if isinstance(asked, CancelAsked):
+        return submission.cancel(asked, mail.message_id, mail.sender, waited_since=since)
+    return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
 
 def _result_text(handled: Handled) -> str:

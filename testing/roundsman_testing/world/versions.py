@@ -5,15 +5,16 @@ replaced one after the other. So an order of the new version may reach an agent 
 know the step, or that has no queue yet.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from roundsman.agents.agent import Agent
-from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.errors import RejectedOrder
+from roundsman.submission.events import Asked
 
-ReadOrder = Callable[[str], ValidOrder | CancelAsked | SignalSent]
-"""A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
+ReadOrder = Callable[[str], Sequence[Asked | RejectedOrder]]
+"""A function that reads a message as submission does. It raises RejectedOrder or InvalidMessage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,12 @@ from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.events import with_signal_id
 from roundsman.submission.newest_plan import answer_question
+from roundsman.submission.service_events import ListedSources
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 from roundsman_console.audit.stored_order import StoredOrder, stored_order
-from roundsman_testing.faults import Crash, Faults, Hit
+from roundsman_testing.faults import Crash, Faults, FunctionExits, Hit
 from roundsman_testing.invariants.rules import Blame, Broken, Invariant, of_open
 from roundsman_testing.tasks import checked
 from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
@@ -79,6 +80,7 @@ from roundsman_testing.world.queues import (
     ORDERS,
     REPLIES,
     REQUESTS,
+    SERVICE_SENDER,
     SUBMISSION_SENDER,
     SUPERVISOR_SENDER,
     DeliveryRule,
@@ -107,6 +109,18 @@ class BatchOutcome(Enum):
     DIED = "the process died"
 
 
+class NotYetTaken(LookupError):
+    """The order has no task yet: its event may still wait in a queue."""
+
+
+def _is_so(until: Callable[[], bool]) -> bool:
+    """Whether the condition is true; False if it reads the task of an order that still waits."""
+    try:
+        return until()
+    except NotYetTaken:
+        return False
+
+
 class World:
     """A simulated application, its stack, the remote services and the clock.
 
@@ -125,6 +139,7 @@ class World:
       Lambda refuses the others: their messages come again after the visibility timeout.
     - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
     - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
+    - `sources`: the topics, buckets and rules whose events the stack takes (`SubmitterSources`).
     - `starts_at`: the instant at which the clock begins, in epoch ms.
     """
 
@@ -144,6 +159,7 @@ class World:
         circuits: Mapping[str, Circuit] | None = None,
         order_retention: timedelta | None = None,
         starts_at: int = MORNING,
+        sources: Sequence[str] = (),
     ) -> None:
         """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
         function for one of its steps.
@@ -162,7 +178,9 @@ class World:
         self.mishaps = mishaps
         self.instances = instances
         self.chance = Random(seed)  # noqa: S311  # must be repeatable
-        self._application = SimulatedApplication(workflows, self._send_order, self.clock)
+        self._application = SimulatedApplication(
+            workflows, self._send_order, self.clock, ListedSources(sources)
+        )
         self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
@@ -249,6 +267,14 @@ class World:
         Raises ValueError if the order cannot be sent.
         """
         return self._application.submit(order, workflow, options)
+
+    def send(self, message: str) -> None:
+        """Send a message as a service of AWS puts it into the queue of order events.
+
+        `roundsman_testing` has a function for each service, such as `sns_notification`. Its events
+        are accepted or rejected as by the deployed submission.
+        """
+        self._post(ORDERS, message, sender=SERVICE_SENDER)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""
@@ -605,7 +631,8 @@ class World:
     ) -> "World":
         """Run until nothing is left to happen, for the time `for_`, or until `until()` is true.
 
-        Of the two it ends at whichever comes first; `until` that is true already moves no clock.
+        Of the two it ends at whichever comes first; `until` that is true already moves no clock. It
+        is false while it reads the task of an order whose event still waits.
         Nothing is left when all queues are empty, no task has a due entry, and no failure group has
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
@@ -635,9 +662,10 @@ class World:
     def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
         __tracebackhide__ = True
         check = EndlessCheck(self.now)
-        while not (until is not None and until()):
+        while not (until is not None and _is_so(until)):
             if not self._step(end):
                 if until is not None and end is None:
+                    until()  # raises LookupError if it is about an order that was never taken
                     what = "nothing is left to happen, and the condition in `until` never holds"
                     raise AssertionError(self.failed(what))
                 self._check_rest()
@@ -919,6 +947,8 @@ class World:
             return BatchOutcome.FAILED
         except UntypedError:
             raise  # a mistake of the author, and not of the engine
+        except SystemExit as ended:
+            raise FunctionExits(str(who), ended) from ended
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
             return BatchOutcome.FAILED
@@ -1087,9 +1117,11 @@ class World:
         """
         if order_id not in self.processes.watch.tasks:
             aside = "".join(f"; rejected: {found}" for found in self.post.put_aside)
-            waits = "; run() has it taken" if self.queues.waiting and not aside else ""
             name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
-            raise LookupError(f"{name} was never taken{aside}{waits}")
+            said = f"{name} was never taken{aside}"
+            if self.queues.waiting and not aside:
+                raise NotYetTaken(f"{said}; run() has it taken")
+            raise LookupError(said)
         task = self.processes.watch.tasks[order_id]
         return checked(task, self.processes.plans.plan(task.plan))
 

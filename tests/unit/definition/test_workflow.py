@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypedDict, cast
 
@@ -71,6 +72,19 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         r"(a after b after c after a|b after c after a after b|c after a after b after c)",
     ),
     (
+        "a circle of steps, which copies of them close",
+        lambda: workflow(
+            a := step("a", after=("b",)),
+            step("b", after=(replace(a, retry=Retry(max_attempts=2)),)),
+        ),
+        r"the steps form a cycle, so none can start first: (a after b after a|b after a after b)",
+    ),
+    (
+        "a copy of a step of the workflow",
+        lambda: workflow(LISTED, step("a", after=(replace(LISTED, retry=Retry(max_attempts=2)),))),
+        r"after another step 'reserve_stock' than that in steps, such as a copy; write after",
+    ),
+    (
         "a step after itself",
         lambda: workflow(step("a", after=("a",))),
         r"the steps form a cycle, so none can start first: a after a",
@@ -88,7 +102,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     (
         "another step of a listed name",
         lambda: workflow(step("reserve_stock", agent="mail"), step("a", after=(LISTED,))),
-        r"step 'a' comes after 'reserve_stock', which is not listed",
+        r"step 'a' comes after another step 'reserve_stock' than that in steps",
     ),
     (
         "two steps of one name",
@@ -189,6 +203,26 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         "less than a millisecond",
         lambda: step(complete_within=timedelta(microseconds=999)),
         r"at least 1 ms",
+    ),
+    (
+        "less time than a request takes",
+        lambda: step(complete_within=timedelta(milliseconds=30)),
+        r"step 'charge_card': complete_within is 0\.03 s; raise it to at least 1 s: an answer",
+    ),
+    (
+        "less time than an undo takes",
+        lambda: Compensation(complete_within=timedelta(milliseconds=999)),
+        r"Compensation: complete_within is 0\.999 s; raise it to at least 1 s",
+    ),
+    (
+        "less time than a signal takes",
+        lambda: Signal("paid", within=timedelta(milliseconds=30)),
+        r"step 'paid': within is 0\.03 s; raise it to at least 1 s",
+    ),
+    (
+        "steps where a tuple of steps is expected",
+        lambda: step(after=[LISTED]),
+        r"after must be a tuple of .*, not \[Step\(name='\w+', complete_within=[^\]]{20,60}\.\.\.$",
     ),
     ("a retry as a number", lambda: step(retry=3), r"retry must be a Retry, not 3"),
     (

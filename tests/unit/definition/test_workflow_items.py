@@ -53,6 +53,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: step(heartbeat_within=5), "heartbeat_within must be a timedelta of at least 1 ms"),
     (lambda: step(heartbeat_within=timedelta(0)), "must be a timedelta of at least 1 ms"),
     (
+        lambda: step(heartbeat_within=MINUTE / 100),
+        "heartbeat_within is 0.6 s; raise it to at least",
+    ),
+    (
         lambda: step(heartbeat_within=MINUTE),
         "heartbeat_within must be shorter than complete_within",
     ),

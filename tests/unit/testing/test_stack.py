@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from roundsman_console.template import FunctionCode, Template, TemplateProblem
+from roundsman_testing.faults import FunctionExits
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack import MORNING, AwsFault, Clock, Killed, Stack
 from roundsman_testing.stack.environment import new_session, taken_over
@@ -276,3 +277,17 @@ def test_a_file_that_is_no_template_is_reported(tmp_path: Path) -> None:
 def test_a_value_that_has_no_parameter_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match="has no parameter Typo"):
         written(tmp_path).parameter_values({"Typo": "1"})
+
+
+def test_a_handler_that_ends_its_process_is_named(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise SystemExit(3)
+
+    monkeypatch.setattr(FunctionInstance, "call", ends)
+    with pytest.raises(
+        FunctionExits,
+        match=r"^SchedulerFunction: .*test_stack.py, line \d+, has called sys.exit\(3\)",
+    ):
+        stack.invoke("SchedulerFunction", {"Records": []})

@@ -230,6 +230,15 @@ def test_text_that_is_no_message_is_refused_in_words(
         read(body)
 
 
+@pytest.mark.parametrize("read", [read for read, _ in READERS])
+def test_an_order_event_in_a_wrong_queue_is_told_where_it_belongs(read: Reader) -> None:
+    [problem] = problems_of(read, {"orderId": "ord-1", "processing": {"workflow": "w"}})
+    assert str(problem).endswith(
+        "it is an order event, which belongs in the SubmissionQueue; send it there"
+    )
+    assert "taskId" in {one.path for one in problems_of(read, {})}
+
+
 def test_a_whole_surrogate_pair_is_an_ordinary_character() -> None:
     body = REPLY.body().replace('"worker"', '"\\ud83d\\ude00"')
     assert read_reply(body).agent == "\N{GRINNING FACE}"

@@ -154,6 +154,12 @@ def test_of_an_empty_object_every_field_that_it_must_have_is_reported() -> None:
     ]
 
 
+def test_a_message_to_the_scheduler_is_one_problem_and_not_one_for_each_field() -> None:
+    [problem] = problems({"version": 1, "kind": "start", "taskId": "ord-1"})
+    assert "it is a message to the scheduler or to an agent" in problem
+    assert "an order event has an orderId" in problem
+
+
 def test_no_sentence_repeats_a_value() -> None:
     secret = "tok_4111111111111111"
     event = {**GOOD, "paymentToken": secret + "\n", "currency": secret, "orderId": secret + "/"}

@@ -43,6 +43,7 @@ from roundsman.errors import (
     TransientError,
     kind_of,
 )
+from roundsman.model.checks import SHORTEST_WAIT
 from roundsman.model.json import canonical_json, size_in_bytes
 from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.task import PERFORM, Task, idempotency_key
@@ -50,7 +51,6 @@ from roundsman.ports import Clock
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
 
-SHORTEST = timedelta(seconds=1)
 MOST_REMINDERS = 1_000  # each is a row of the task's history
 
 
@@ -72,14 +72,14 @@ class Callback:
     def __post_init__(self) -> None:
         if not isinstance(self.within, timedelta):
             raise TypeError(f"within must be a timedelta, not {kind_of(self.within)}")
-        if not SHORTEST <= self.within <= LONGEST_WAIT:
+        if not SHORTEST_WAIT <= self.within <= LONGEST_WAIT:
             raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
         every = self.remind_every
         if every is None:
             return
         if not isinstance(every, timedelta):
             raise TypeError(f"remind_every must be a timedelta, not {kind_of(every)}")
-        if not SHORTEST <= every < self.within:
+        if not SHORTEST_WAIT <= every < self.within:
             raise ValueError(
                 f"remind_every must be from 1 s to less than within ({self.within}), not {every}"
             )

@@ -16,8 +16,7 @@ from datetime import timedelta
 
 from roundsman.agents.outcomes import LONGEST_WAIT
 from roundsman.errors import kind_of
-
-SHORTEST = timedelta(seconds=1)
+from roundsman.model.checks import SHORTEST_WAIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +37,9 @@ class NotYet:
         for name, value in (("again_in", self.again_in), ("within", self.within)):
             if not isinstance(value, timedelta):
                 raise TypeError(f"{name} must be a timedelta, not {kind_of(value)}")
-        if not SHORTEST <= self.within <= LONGEST_WAIT:
+        if not SHORTEST_WAIT <= self.within <= LONGEST_WAIT:
             raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
-        if not SHORTEST <= self.again_in <= self.within:
+        if not SHORTEST_WAIT <= self.again_in <= self.within:
             raise ValueError(
                 f"again_in must be from 1 s to within ({self.within}), not {self.again_in}"
             )

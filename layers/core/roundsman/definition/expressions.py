@@ -17,6 +17,7 @@ from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
+from roundsman.model.checks import shown
 from roundsman.model.instants import read_instant
 from roundsman.model.json import Json
 
@@ -145,14 +146,25 @@ class NotAList(ValueError):
 
 
 def compile_condition(where: str, expression: object) -> None:
-    """Check that JMESPath can parse and evaluate the expression; `where` names it in messages.
+    """Check an expression of a step, like `compile_expression`, and that it reads what there is.
+
+    Raises DefinitionError, also for anything but `input` and `results`.
+    """
+    try:
+        shape_of(compile_expression(where, expression))
+    except NotThere as error:
+        raise DefinitionError(f"{where} {expression!r} {error}") from error
+
+
+def compile_expression(where: str, expression: object) -> str:
+    """Return the expression, which JMESPath can parse and evaluate; `where` names it in messages.
 
     Raises DefinitionError for a syntax error, an unknown function, or a wrong number of arguments.
     JMESPath itself looks up functions only when it evaluates an expression; an unknown function
     would then fail every order instead of the import.
     """
     if not isinstance(expression, str):
-        raise DefinitionError(f"{where} must be a JMESPath expression, not {expression!r}")
+        raise DefinitionError(f"{where} must be a JMESPath expression, not {shown(expression)}")
     refused = f"{where} is not valid JMESPath: {expression!r}"
     try:
         parsed: Node = _compiled(expression).parsed
@@ -161,10 +173,7 @@ def compile_condition(where: str, expression: object) -> None:
         raise DefinitionError(f"{refused}: {first_line}") from error
     for problem in _misuses(parsed):
         raise DefinitionError(f"{refused}: {problem}")
-    try:
-        shape_of(expression)
-    except NotThere as error:
-        raise DefinitionError(f"{where} {expression!r} {error}") from error
+    return expression
 
 
 def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
@@ -188,7 +197,7 @@ def evaluate_list(expression: str, order: Json, results: Mapping[str, Json]) -> 
     """
     found = _evaluate("for_each", expression, order, results)
     if not isinstance(found, list):
-        given = _type_in_words(found)
+        given = type_in_words(found)
         raise NotAList(f"for_each {expression!r} must give a list, not {given}")
     return found
 
@@ -201,22 +210,21 @@ def evaluate_instant(expression: str, order: Json, results: Mapping[str, Json]) 
     """
     found = _evaluate("until", expression, order, results)
     if not isinstance(found, str):
-        raise ValueError(f"until {expression!r} must give an instant, not {_type_in_words(found)}")
+        raise ValueError(f"until {expression!r} must give an instant, not {type_in_words(found)}")
     try:
         return read_instant(found)
     except ValueError as problem:
         raise ValueError(f"until {expression!r} gives a text that {problem}") from problem
 
 
-def _type_in_words(value: object) -> str:
-    return next((name for name, kinds in JSON_TYPES if isinstance(value, kinds)), "nothing")
+def evaluate(what: str, expression: str, data: Json) -> Json:
+    """Return what the expression selects from any JSON value; `what` names it in messages.
 
-
-def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Json]) -> object:
-    data = {"input": order, "results": dict(results)}
+    Raises ValueError like `is_true`.
+    """
     failed = f"{what} {expression!r} cannot be evaluated"
     try:
-        found: object = _Interpreter(_OPTIONS).visit(_compiled(expression).parsed, data)
+        found: Json = _Interpreter(_OPTIONS).visit(_compiled(expression).parsed, data)
     except JMESPathTypeError as error:
         wanted, given = " or ".join(map(str, error.expected_types)), error.actual_type
         why = f"{error.function_name}() takes {wanted}, not {given}"
@@ -226,6 +234,15 @@ def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Jso
         why = f"{type(error).__name__} on this order"
         raise ValueError(f"{failed}: {why}") from error
     return found
+
+
+def type_in_words(value: object) -> str:
+    """Return what kind of JSON value this is, such as `a string`."""
+    return next((name for name, kinds in JSON_TYPES if isinstance(value, kinds)), "nothing")
+
+
+def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Json]) -> Json:
+    return evaluate(what, expression, {"input": order, "results": dict(results)})
 
 
 class _Interpreter(TreeInterpreter):

@@ -23,6 +23,8 @@ from roundsman.model.checks import (
     check_name,
     check_tuple,
     check_type,
+    check_wait,
+    shown,
 )
 from roundsman.model.instants import SKEW, format_duration, milliseconds
 from roundsman.model.priority import Priority
@@ -32,6 +34,7 @@ from roundsman.model.task import LABEL, added_name
 if TYPE_CHECKING:
     from roundsman.definition.input_types import InputFunction
     from roundsman.definition.plan import Plan
+    from roundsman.definition.service_events import From
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 MOST_ADDED = 1_000  # each decision reads the records of all of them
@@ -308,7 +311,7 @@ class Step:
     def _check_heartbeat(self, where: str) -> None:
         if self.heartbeat_within is None:
             return
-        check_duration(f"{where}: heartbeat_within", self.heartbeat_within)
+        check_wait(f"{where}: heartbeat_within", self.heartbeat_within)
         if self.heartbeat_within >= self.complete_within:
             raise DefinitionError(f"{where}: heartbeat_within must be shorter than complete_within")
 
@@ -317,7 +320,7 @@ class Step:
         if isinstance(tolerated, bool) or not isinstance(tolerated, int | float):
             raise DefinitionError(
                 f"{where}: tolerate must be a number of items, such as 2, or a share of them, such "
-                f"as 0.1, not {tolerated!r}"
+                f"as 0.1, not {shown(tolerated)}"
             )
         if not isinstance(tolerated, int) and not 0 <= tolerated < 1:
             raise DefinitionError(
@@ -508,7 +511,7 @@ class Signal(_StepWithoutAgent):
         super().__post_init__()
         where = f"step {self.name!r}"
         check_name(f"{where}: signal", self.signal)
-        check_duration(f"{where}: within", self.within)
+        check_wait(f"{where}: within", self.within)
         check_type(f"{where}: result_masked", self.result_masked, bool)
 
 
@@ -555,6 +558,9 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
+    events: "tuple[From, ...]" = ()
+    """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
+    the plan."""
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
@@ -583,8 +589,17 @@ class Workflow:
                     f"{where}: masked has {path!r}, which is not a path; write card.number, "
                     "guests[].passport for each item of a list, or pins.*.pin for each key"
                 )
+        if self.events:
+            self._check_events(where)
         if self.input is not None:
             self._check_input(where)
+
+    def _check_events(self, where: str) -> None:
+        # Only an application with such events loads the module.
+        from roundsman.definition.service_events import From
+
+        example = 'declarations, such as (From(topic="orders"),)'
+        check_tuple(f"{where}: events", self.events, (From,), example)
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
@@ -810,7 +825,7 @@ class Workflow:
                             f"{where}: step {step.name!r} comes after {before!r}, "
                             "but no step has that name"
                         )
-                elif listed.get(before.name) is not before:
+                elif before.name not in listed:
                     raise DefinitionError(
                         f"{where}: step {step.name!r} comes after {before.name!r}, "
                         "which is not listed in steps; add it"
@@ -822,6 +837,13 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
+        for step in self.steps:
+            for before in step.after:
+                if isinstance(before, Step) and listed[before.name] is not before:
+                    raise DefinitionError(
+                        f"{where}: step {step.name!r} comes after another step {before.name!r} "
+                        f"than that in steps, such as a copy; write after=({before.name!r},)"
+                    )
         self._check_sleeps(where)
         for step in self.steps:
             for what, expression in step.expressions():

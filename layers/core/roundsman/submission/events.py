@@ -10,9 +10,10 @@ and the order would be processed differently from what the application asked for
 a value, since a value may be a payment token or an address.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Never, NotRequired, TypedDict, cast
+from dataclasses import dataclass, replace
+from typing import Annotated, Never, NotRequired, TypeAlias, TypedDict, cast
 
 from roundsman.definition.expressions import ANYTHING, Shape
 from roundsman.definition.input_types import (
@@ -40,6 +41,7 @@ from roundsman.model.json import (
     size_in_bytes,
 )
 from roundsman.model.record_limits import LARGEST_SIGNAL
+from roundsman.ports import EventSources
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
 from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
@@ -54,6 +56,12 @@ ORDER_ID = "orderId"
 PROCESSING = "processing"
 CANCEL = "cancel"
 SIGNAL = "signal"
+
+Asked: TypeAlias = ValidOrder | CancelAsked | SignalSent
+"""What an event asks for."""
+
+_MAY_BE_AN_ENVELOPE = re.compile(r'"(?:TopicArn|Records|detail-type)"\s*:|"s3:TestEvent"')
+"""What a message of a service has in it, so that other messages are not read twice."""
 
 _OrderId = Annotated[
     str,
@@ -114,6 +122,35 @@ class EventShape(Shape):
         return (InputShape(EventFields, "event") if own else self.input).field(name)
 
 
+ENGINE_MESSAGE = (
+    "it is a message to the scheduler or to an agent, which send these themselves; an order event "
+    "has an orderId"
+)
+"""The problem of a command, a request or a reply that was sent to the SubmissionQueue."""
+
+
+def given_order_id(event: Mapping[str, Json]) -> str | None:
+    """Return the id that the order of an event gets, valid or not; None if the event has none.
+
+    One run of a schedule has its time in the id.
+    """
+    order_id = event.get(ORDER_ID)
+    if not isinstance(order_id, str) or not order_id:
+        return None
+    options = event.get(PROCESSING)
+    run = read_processing(options, now=0, workflows={}, reply_queue_problem=lambda _: None).run
+    return f"{order_id}-{run}" if run else order_id
+
+
+def content_hash(event: Mapping[str, Json], order_id: str) -> str:
+    """Return what identifies the content of an order event; two with one id and hash are one order.
+
+    It is that of all fields but `processing`, with the id that the order gets.
+    """
+    given = {name: value for name, value in event.items() if name != PROCESSING}
+    return sha256(canonical_json({**given, ORDER_ID: order_id}))
+
+
 class EventReader:
     """Reads events for the workflows of an application.
 
@@ -123,10 +160,8 @@ class EventReader:
     def __init__(self, workflows: Mapping[str, Workflow]) -> None:
         self.workflows = workflows
 
-    def read(
-        self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
-    ) -> ValidOrder | CancelAsked | SignalSent:
-        """Read the text of a message.
+    def read(self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]) -> Asked:
+        """Read the text of an event.
 
         `now` is in epoch ms. `reply_queue_problem` takes the URL of a queue and returns None if
         statuses may be sent to it, else a sentence with the reason. Raises RejectedOrder with all
@@ -151,12 +186,14 @@ class EventReader:
                 return _cancellation(event) if kind == CANCEL else _signal(body, event)
             # The other problems of the order are irrelevant then.
             _reject(too_large or [*mixed, *problems], order_id, processing, is_order=False)
+        if ORDER_ID not in event and "taskId" in event:
+            _reject([Problem("", ENGINE_MESSAGE)], None, processing, is_order=False)
         given = {n: v for n, v in event.items() if n not in (ORDER_ID, PROCESSING)}
         if too_large:
             _reject(too_large, order_id, processing)
         content, more = self._input(processing.workflow, given)
         problems = sorted([*problems, *more], key=_by_field) + processing.problems
-        problems = problems or _not_text(event) or _not_kept(body)
+        problems = problems or _not_text(event) or not_kept(body)
         if order_id is not None and processing.run:
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
@@ -165,10 +202,42 @@ class EventReader:
         return ValidOrder(
             order_id=order_id,
             content={**content, ORDER_ID: order_id},
-            content_hash=sha256(canonical_json({**given, ORDER_ID: order_id})),
+            content_hash=content_hash(event, order_id),
             plan=processing.workflow.plan,
             options=processing.options,
         )
+
+    def read_message(
+        self,
+        body: str,
+        now: int,
+        reply_queue_problem: Callable[[str], str | None],
+        sources: Callable[[], EventSources],
+    ) -> list[Asked | RejectedOrder]:
+        """Read a message: one event, or the events that a service of AWS delivers in an envelope.
+
+        Of several events each is read for itself, and one that is rejected is the reason. A test
+        event of S3 has none. Raises RejectedOrder if the whole message is rejected, and TryAgain
+        and CallRefused if it is not known which sources are listed.
+        """
+        if not _MAY_BE_AN_ENVELOPE.search(body):
+            return [self.read(body, now, reply_queue_problem)]
+        # Only an application with such events needs this module.
+        from roundsman.submission.service_events import OpenedEvent, opened
+
+        def read(event: OpenedEvent) -> Asked | RejectedOrder:
+            try:
+                asked = self.read(event.body, now, reply_queue_problem)
+            except RejectedOrder as rejected:
+                return rejected.within(event.place)
+            if event.content_hash is not None and isinstance(asked, ValidOrder):
+                return replace(asked, content_hash=event.content_hash)
+            return asked
+
+        found = opened(body, sources, self.workflows)
+        if found is None:
+            return [self.read(body, now, reply_queue_problem)]
+        return [one if isinstance(one, RejectedOrder) else read(one) for one in found]
 
     def shape(self, event: Json) -> Shape:
         """Return what is known of an event: that of its workflow, if it names one that exists."""
@@ -261,7 +330,7 @@ def _cancellation(event: Mapping[str, Json]) -> CancelAsked:
 
 def _signal(body: str, event: Mapping[str, Json]) -> SignalSent:
     valid, problems = read_fields(SignalEvent, event)
-    problems = problems or _not_text(event) or _not_kept(body)
+    problems = problems or _not_text(event) or not_kept(body)
     given = event[SIGNAL]
     data = given.get("data") if isinstance(given, Mapping) else None
     size = size_in_bytes(data)
@@ -346,8 +415,8 @@ def _not_text(event: Mapping[str, Json]) -> list[Problem]:
     return []
 
 
-def _not_kept(body: str) -> list[Problem]:
-    """The problems of numbers that would be stored with other digits; empty if none."""
+def not_kept(body: str) -> list[Problem]:
+    """Return the problems of numbers that would be stored with other digits; empty if none."""
     sentence = "has more digits than a JSON number keeps; send fewer digits, or a text field"
     return [Problem(path, sentence) for path in numbers_that_lose_digits(body)]
 

@@ -294,9 +294,16 @@ def read_object(body: str) -> Mapping[str, Json]:
     return value
 
 
+ORDER_EVENT = "it is an order event, which belongs in the SubmissionQueue; send it there"
+"""The problem of an event that was sent to a queue of the scheduler or of an agent."""
+
+
 def message_fields(body: str) -> Fields:
     """Parse the body of a message, and check its version. Raises InvalidMessage."""
-    fields = Fields(read_object(body))
+    found = read_object(body)
+    if "orderId" in found and "taskId" not in found:
+        raise InvalidMessage([Problem("", ORDER_EVENT)])
+    fields = Fields(found)
     check_version(fields)
     return fields
 

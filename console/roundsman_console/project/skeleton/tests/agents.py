@@ -19,6 +19,6 @@ AGENTS = [_agent(path.parent.name) for path in sorted(FOLDER.glob("*/app.py"))]
 
 
 def agents_of(workflow: Workflow) -> list[Agent]:
-    """The agents that perform steps of the workflow."""
-    names = {name for step in workflow.steps for name in step.agent_names()}
+    """The agents that perform steps of the workflow, or steps that may be added."""
+    names = {name for step in workflow.all_steps for name in step.agent_names()}
     return [agent for agent in AGENTS if agent.name in names]

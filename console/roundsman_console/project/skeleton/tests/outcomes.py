@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from roundsman import Archive, Json, Step, Wait, Workflow
+from roundsman import Archive, Json, Signal, Step, Wait, Workflow
 from roundsman.client import Client
+from roundsman.model.situations import Asleep, AwaitsSignal, WaitsUntil
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import Task, item_names, step_of
 from roundsman_console.inspector import DeployedStack, Inspector
@@ -12,6 +13,9 @@ from roundsman_testing import TaskState
 ANSWERS: dict[str, Json] = {}
 """The result with which the tests answer a step that returned a Callback, by the step's name; None
 if it has none here. An item of a fan-out, such as `pick[0]`, may have one of its own."""
+
+SIGNALS: dict[str, Json] = {}
+"""The data of the signals for which steps wait, by the signal's name; None if it has none here."""
 
 
 def answer_to(step: str) -> Json:
@@ -24,28 +28,57 @@ def waiting_steps(task: Task) -> list[str]:
     return [name for name, record in task.steps.items() if record.waiting]
 
 
+def awaited_signals(workflow: Workflow, task: Task) -> dict[str, str]:
+    """The signals for which steps of the task wait, by the steps' names."""
+    names = {step.name: step.signal for step in workflow.all_steps if isinstance(step, Signal)}
+    waits = [name for name, one in task.steps.items() if isinstance(one.situation, AwaitsSignal)]
+    return {name: names[step_of(name)] for name in waits}
+
+
 def deployed_task(outputs: Mapping[str, str], order_id: str) -> Task:
     """The task of an order at a deployed stack."""
     task, _, _ = Inspector(DeployedStack("tested", dict(outputs), {})).task(order_id)
     return task
 
 
-def answer_what_waits(outputs: Mapping[str, str], order_id: str) -> bool:
-    """Answer the steps of an order that wait at a deployed stack. False if none waits."""
-    waiting = waiting_steps(deployed_task(outputs, order_id))
-    for step in waiting:
-        Client(outputs).answer(order_id=order_id, step=step, result=answer_to(step))
-    return bool(waiting)
+def let_go_on(outputs: Mapping[str, str], workflow: Workflow, order_id: str) -> bool:
+    """Answer and signal what an order at a deployed stack waits for, and end its sleeps and pauses.
+
+    Returns False if it waits for nothing.
+    """
+    task = deployed_task(outputs, order_id)
+    if task.ended:
+        return False
+    client, inspector = Client(outputs), Inspector(DeployedStack("tested", dict(outputs), {}))
+    who = {"by": "tests", "reason": "The tests do not wait."}
+    answered, signalled = waiting_steps(task), awaited_signals(workflow, task)
+    asleep = [name for name, one in task.steps.items() if isinstance(one.situation, Asleep)]
+    pauses = any(isinstance(one.situation, WaitsUntil) for one in task.steps.values())
+    for step in answered:
+        client.answer(order_id=order_id, step=step, result=answer_to(step))
+    for step, name in signalled.items():  # with one id, a signal that is sent twice counts once
+        client.signal(order_id, name, SIGNALS.get(name), signal_id=step[:64])
+    for step in asleep:
+        inspector.resolve(order_id, step, did=True, wait=0, **who)
+    if pauses:  # before the next look at an outside job, or before another attempt
+        inspector.run(order_id, wait=0, **who)
+    return bool(answered or signalled or asleep or pauses)
+
+
+def last_call(workflow: Workflow) -> Step:
+    """The last step of the workflow that an agent performs."""
+    return [step for step in workflow.steps if step.agent_names()][-1]
 
 
 def state_after_refusal(workflow: Workflow, task: Task) -> TaskState:
-    """The state in which a task must end whose last step is refused for good.
+    """The state in which a task must end whose last call is refused for good.
 
     It completes without that step if `when` skips it or `tolerate` leaves out all of its items.
     """
-    if _states(task, workflow.steps[-1]) <= {ProcessState.SKIPPED}:
+    refused = last_call(workflow)
+    if _states(task, refused) <= {ProcessState.SKIPPED}:
         return TaskState.COMPLETED
-    end = workflow.steps[-1].on_failure or workflow.on_failure
+    end = refused.on_failure or workflow.on_failure
     end = end.then if isinstance(end, Wait) else end
     point = workflow.point_of_no_return
     if point is not None and ProcessState.PROCESSED in _states(task, point) <= DONE:

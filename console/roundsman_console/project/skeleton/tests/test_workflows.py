@@ -9,7 +9,14 @@ from roundsman.model.task import Task
 from roundsman_testing import TaskState, World
 from tests.agents import agents_of
 from tests.events import event_file, read_event
-from tests.outcomes import answer_to, state_after_refusal, waiting_steps
+from tests.outcomes import (
+    SIGNALS,
+    answer_to,
+    awaited_signals,
+    last_call,
+    state_after_refusal,
+    waiting_steps,
+)
 from workflows.registry import WORKFLOWS
 
 pytestmark = [
@@ -19,7 +26,7 @@ pytestmark = [
 
 
 def run_order(world: World, workflow: Workflow) -> Task:
-    """Send the workflow's order of events/, answer what waits, and return its task at its end."""
+    """Send the workflow's order of events/, let it go on where it waits, and return its task."""
     path = event_file(workflow)
     order_id = world.submit(read_event(path))
     world.run(for_=timedelta(seconds=1))  # the submission reads the order
@@ -29,13 +36,17 @@ def run_order(world: World, workflow: Workflow) -> Task:
         pytest.fail(f"{path} is not an order of {workflow.name}: {error}", pytrace=False)
 
     def waiting() -> list[str]:
-        return waiting_steps(world.task(order_id))
+        task = world.task(order_id)
+        return [*waiting_steps(task), *awaited_signals(workflow, task)]
 
     while not world.task(order_id).ended:
         world.run(until=lambda: world.task(order_id).ended or bool(waiting()))
         if asked := waiting():
-            for step in asked:
+            task = world.task(order_id)
+            for step in waiting_steps(task):
                 world.answer(order_id, step, answer_to(step))
+            for name in awaited_signals(workflow, task).values():
+                world.signal(order_id, name, SIGNALS.get(name))
             world.run(until=lambda: waiting() != asked)
     return world.run().task(order_id)
 
@@ -49,7 +60,7 @@ def test_an_order_that_the_last_service_refuses_ends_as_the_workflow_says(
     workflow: Workflow,
 ) -> None:
     world = World(workflow, agents=agents_of(workflow))
-    world.on(workflow.steps[-1].name).refuses("Refused")
+    world.on(last_call(workflow).name).refuses("Refused")
     task = run_order(world, workflow)
     assert task.state is state_after_refusal(workflow, task)
     if task.state is TaskState.UNDONE:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, cast
 from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_owed, submission_parts
+from roundsman.aws.handlers.wiring import Adapters, report_owed, submission_parts
 from roundsman.aws.observability import count, log_keys, log_measured, logger, observed, where
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
-from roundsman.errors import CallRefused, RejectedOrder, TryAgain
+from roundsman.errors import CallRefused, RejectedOrder, TryAgain, rejected_together
 from roundsman.model.json import Json
-from roundsman.ports import PlanStore
-from roundsman.submission.events import EventReader
+from roundsman.ports import EventSources, PlanStore
+from roundsman.submission.events import Asked, EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import (
     CancelAsked,
@@ -38,10 +38,11 @@ def submission_handler(
 ) -> Callable[[dict[str, object], Invocation], object]:
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
-    It handles a batch of order events, cancel events and signals, and returns a partial batch
-    response that lists the messages to deliver again. Invoked directly, it answers which plan a
-    workflow has (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by
-    name; an order that names none runs the first.
+    It handles a batch of order events, cancel events and signals, also of those that SNS, S3 and
+    EventBridge deliver in envelopes, and returns a partial batch response that lists the messages
+    to deliver again. Invoked directly, it answers which plan a workflow has
+    (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by name; an order
+    that names none runs the first.
     """
     made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
 
@@ -59,45 +60,7 @@ def batch_handler(
 ) -> Callable[[dict[str, object]], object]:
     """Create the handler of batches from the SubmissionQueue."""
     parts = submission_parts(settings)
-    submission = Submission(
-        tasks=parts.store,
-        plans=parts.plans,
-        outbox=parts.outbox,
-        clock=now,
-        shards=settings.due_shards,
-        order_retention=settings.order_retention,
-    )
-
-    def problem_of(url: str) -> str | None:
-        return usable_reply_queue(url, settings.scheduler_queue_url, settings.reply_queue_prefix)
-
-    def handle(message: Message) -> None:
-        try:
-            asked = events.read(message.body, now(), problem_of)
-            with log_keys(task_id=asked.order_id):
-                if isinstance(asked, ValidOrder):
-                    _submit(asked)
-                else:
-                    parts.tracer.note("outcome", _pass_on(submission, asked, message))
-        except RejectedOrder as rejected:
-            _send_rejected_status(rejected)
-            _keep_rejection(rejected, message.message_id, parts.dynamodb, settings.control_table)
-            raise
-
-    def _submit(order: ValidOrder) -> None:
-        submitted = submission.submit(order)
-        parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
-        _log_order(submitted)
-        report_owed(submitted.delivered)
-
-    def _send_rejected_status(rejected: RejectedOrder) -> None:
-        if rejected.reply_to is None:
-            return
-        try:
-            parts.outbox.send_status(rejected.reply_to, rejected_status_body(rejected, now()))
-        except TryAgain:
-            logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
-
+    handler = _MessageHandler(settings, events, parts)
     dead_letters = DeadLetters(parts.sqs, gives_up_after=settings.most_receives)
     throttled = ThrottledMessages(parts.sqs, settings.visibility, random.random)
 
@@ -106,7 +69,7 @@ def batch_handler(
             return _answer(event, events, parts.plans)
         return handle_batch(
             event,
-            handle=one_by_one(handle),
+            handle=one_by_one(handler.handle),
             outbox=parts.outbox,
             send_buffer=parts.outbox.send_buffer,
             queue_url_beside=settings.scheduler_queue_url,
@@ -116,6 +79,81 @@ def batch_handler(
         )
 
     return handle_event
+
+
+class _MessageHandler:
+    """Handles one message of the SubmissionQueue, with each event in it."""
+
+    def __init__(self, settings: SubmissionSettings, events: EventReader, parts: Adapters) -> None:
+        self._settings = settings
+        self._events = events
+        self._parts = parts
+        self._submission = Submission(
+            tasks=parts.store,
+            plans=parts.plans,
+            outbox=parts.outbox,
+            clock=now,
+            shards=settings.due_shards,
+            order_retention=settings.order_retention,
+        )
+        self._sources = cache(self._sources_of)
+
+    def handle(self, message: Message) -> None:
+        """Handle a message. Raises RejectedOrder if it, or an event in it, is rejected."""
+        try:
+            found = self._events.read_message(
+                message.body, now(), self._problem_of, lambda: self._sources(message.queue)
+            )
+        except RejectedOrder as rejected:
+            found = [rejected]
+        if not found:
+            logger().info("test event of S3 dropped", extra={"message_id": message.message_id})
+        if rejections := [one for each in found if (one := self._handled(each, message))]:
+            raise rejected_together(rejections)
+
+    def _sources_of(self, queue: str) -> EventSources:
+        # Only an application with events of services needs this module.
+        from roundsman.aws.sqs.event_sources import SourcesOfQueue
+
+        beside = self._settings.scheduler_queue_url.rpartition("/")[0]
+        return SourcesOfQueue(self._parts.sqs, f"{beside}/{queue}")
+
+    def _problem_of(self, url: str) -> str | None:
+        settings = self._settings
+        return usable_reply_queue(url, settings.scheduler_queue_url, settings.reply_queue_prefix)
+
+    def _handled(self, asked: Asked | RejectedOrder, message: Message) -> RejectedOrder | None:
+        """Do what an event asks for. Returns why it is rejected, or None if it is not."""
+        try:
+            if isinstance(asked, RejectedOrder):
+                raise asked
+            with log_keys(task_id=asked.order_id):
+                if isinstance(asked, ValidOrder):
+                    self._submit(asked)
+                else:
+                    outcome = _pass_on(self._submission, asked, message)
+                    self._parts.tracer.note("outcome", outcome)
+        except RejectedOrder as rejected:
+            self._send_rejected_status(rejected)
+            table = self._settings.control_table
+            _keep_rejection(rejected, message.message_id, self._parts.dynamodb, table)
+            return rejected
+        return None
+
+    def _submit(self, order: ValidOrder) -> None:
+        submitted = self._submission.submit(order)
+        self._parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
+        _log_order(submitted)
+        report_owed(submitted.delivered)
+
+    def _send_rejected_status(self, rejected: RejectedOrder) -> None:
+        if rejected.reply_to is None:
+            return
+        try:
+            body = rejected_status_body(rejected, now())
+            self._parts.outbox.send_status(rejected.reply_to, body)
+        except TryAgain:
+            logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
 
 def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: Message) -> str:
