@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 FOR_ALL := --extra local --extra serve --extra testing --group dev
 FOR_TEST := --extra local --extra serve --extra testing --group test
-FOR_DEMO := --extra local --group demo
+FOR_DEMO := --extra local --extra ui --group demo
 TEMPLATE_LINT := $(VENV)/template-lint
 REPORTS := .cache/reports
 # An application of its own, whose packages have the names of this project's, so it is checked apart.
