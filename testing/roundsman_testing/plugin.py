@@ -9,7 +9,7 @@ pytest loads this module at every start, so the fixtures import slow modules onl
 A project overrides a fixture by defining one of the same name in its conftest.py.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
@@ -55,6 +55,7 @@ class WorldSettings(TypedDict, total=False):
     circuits: "Mapping[str, Circuit] | None"
     order_retention: timedelta | None
     starts_at: int
+    sources: Sequence[str]
 
 
 class MakeWorld(Protocol):

@@ -135,7 +135,7 @@ MODEL = (
     Mutant(
         name="no-digit-is-lost",
         file="layers/core/roundsman/submission/events.py",
-        old=" or _not_text(event) or _not_kept(body)\n        if order_id",
+        old=" or _not_text(event) or not_kept(body)\n        if order_id",
         new=" or _not_text(event)\n        if order_id",
         tests=(
             "tests/unit/submission/test_made_input.py::test_bad_input_is_answered_with_one_sentence",
