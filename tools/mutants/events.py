@@ -56,4 +56,22 @@ EVENTS = (
         tests=(f"{SOURCE_TESTS}::test_it_is_read_again_before_an_event_is_refused",),
         why="events of a source that was just listed are rejected for hours",
     ),
+    Mutant(
+        name="a-refused-envelope-asks-for-the-list-once",
+        file=OPENED,
+        old='                problems.append(Problem(f"{RECORDS}[{number}].s3.bucket.arn", '
+        "UNLISTED_BUCKET))\n                break\n",
+        new='                problems.append(Problem(f"{RECORDS}[{number}].s3.bucket.arn", '
+        "UNLISTED_BUCKET))\n",
+        tests=(f"{TESTS}::test_an_envelope_of_many_records_is_refused_after_one_look_at_the_list",),
+        why="a message with many records keeps its function busy until it is stopped",
+    ),
+    Mutant(
+        name="another-id-of-its-own-is-another-event",
+        file=OPENED,
+        old="    identified: Json = order_id if own == order_id else [order_id, own]\n",
+        new="    identified: Json = order_id\n",
+        tests=(f"{TESTS}::test_an_event_with_another_id_of_its_own_is_another_event",),
+        why="the second of two orders is taken for the first one again, and lost",
+    ),
 )

@@ -197,6 +197,25 @@ def test_the_input_is_what_its_expression_gives_and_the_hash_stays_that_of_the_e
     assert why(body, wrong) == "Message: input 'items' must give an object, not a list"
 
 
+@pytest.mark.parametrize("made", ["{total: to_number(total)}", "{total: &total}"])
+def test_an_event_of_which_an_expression_makes_what_json_does_not_have_is_rejected(
+    made: str,
+) -> None:
+    body = sns_notification({"number": "A-7", "total": "NaN"}, topic="orders")
+    found = why(body, From(topic="orders", id="number", input=made))
+    assert found == f"Message: input {made!r} gives what JSON does not have, such as NaN"
+
+
+def test_an_event_with_another_id_of_its_own_is_another_event() -> None:
+    declared = From(topic="orders", id="customer")
+    first, other = (
+        order(sns_notification({"orderId": own, "customer": "c-1"}, topic="orders"), declared)
+        for own in ("A-7", "A-8")
+    )
+    assert first.order_id == other.order_id == "c-1"
+    assert first.content_hash != other.content_hash
+
+
 def test_an_event_may_have_options_of_its_own_and_its_workflow_stays_that_of_the_declaration() -> (
     None
 ):
@@ -274,6 +293,24 @@ def test_an_envelope_of_a_source_that_is_not_listed_is_rejected_whole(
     assert "send the order itself" in str(rejected.value)
 
 
+class Unlisting:
+    """A list of no source that counts how often it is asked."""
+
+    asked = 0
+
+    def lists(self, service: str, arn: str | None) -> bool:
+        self.asked += 1
+        return (service, arn) == ("", None)
+
+
+def test_an_envelope_of_many_records_is_refused_after_one_look_at_the_list() -> None:
+    listed = Unlisting()
+    body = s3_notification(*map(str, range(1_000)), bucket="other")
+    with pytest.raises(RejectedOrder):
+        EventReader({"first": FIRST}).read_message(body, NOW, lambda _: None, lambda: listed)
+    assert listed.asked == 1
+
+
 def test_a_source_may_be_listed_by_a_pattern_that_does_not_cross_the_parts_of_an_arn() -> None:
     lists = ListedSources(
         ("arn:aws:sns:us-east-1:123456789012:shop-*", "arn:aws:s3:::up?oads")
@@ -303,6 +340,8 @@ def test_an_event_that_no_workflow_declares_is_rejected_with_what_to_write() -> 
 def test_a_message_that_is_no_object_is_rejected() -> None:
     assert why(sns_notification("Hello", topic="orders")) == "Message: must be a JSON object"
     assert why(sns_notification("[1]", topic="orders")) == "Message: must be a JSON object"
+    twice = sns_notification('{"number": 1, "number": 2}', topic="orders")
+    assert why(twice).startswith("Message: not JSON: the key 'number' appears twice")
 
 
 def test_a_problem_of_an_order_is_named_by_its_place_in_the_envelope() -> None:

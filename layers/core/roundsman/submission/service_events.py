@@ -160,11 +160,11 @@ def _check_listed(envelope: Mapping[str, Json], sources: EventSources) -> None:
         if not sources.lists(S3, f"arn:aws:s3:::{envelope['Bucket']}"):
             problems.append(Problem("Bucket", UNLISTED_BUCKET))
     elif records := _records(envelope):
-        problems += (
-            Problem(f"{RECORDS}[{number}].s3.bucket.arn", UNLISTED_BUCKET)
-            for number, record in enumerate(records)
-            if not sources.lists(S3, _bucket(record, "arn"))
-        )
+        # One is enough: to ask for each could take longer than the function may run.
+        for number, record in enumerate(records):
+            if not sources.lists(S3, _bucket(record, "arn")):
+                problems.append(Problem(f"{RECORDS}[{number}].s3.bucket.arn", UNLISTED_BUCKET))
+                break
     elif not sources.lists(EVENTBRIDGE, None):
         problems.append(UNLISTED_RULE)
     if problems:
@@ -223,7 +223,7 @@ def _opened(event: _Event, workflows: Mapping[str, "Workflow"]) -> OpenedEvent:
     """Return the event as an application would send it. Raises RejectedOrder."""
     content = event.content
     if not isinstance(content, Mapping):
-        raise _rejected(event, "must be a JSON object")
+        raise _rejected(event, _why_no_object(event))
     text = canonical_json(content) if event.text is None else event.text
     if ORDER_ID in content and set(content) - {ORDER_ID} in ({CANCEL}, {SIGNAL}):
         return OpenedEvent(with_signal_id(text, event.identity), event.place, None)
@@ -268,9 +268,22 @@ def _order(
     else:
         order[PROCESSING] = options  # read with its problem
     inner = {name: value for name, value in content.items() if name not in (ORDER_ID, PROCESSING)}
+    # Another id that the event has is part of it: with another one it is another event.
+    own = content.get(ORDER_ID, order_id)
+    identified: Json = order_id if own == order_id else [order_id, own]
     return OpenedEvent(
-        canonical_json(order), event.place, sha256(canonical_json({**inner, ORDER_ID: order_id}))
+        _order_text(event, order, declared),
+        event.place,
+        sha256(canonical_json({**inner, ORDER_ID: identified})),
     )
+
+
+def _order_text(event: _Event, order: Mapping[str, Json], declared: From) -> str:
+    try:
+        return canonical_json(order)
+    except (TypeError, ValueError) as error:  # of what only the expression can have made
+        sentence = f"input {declared.input!r} gives what JSON does not have, such as NaN"
+        raise _rejected(event, sentence) from error
 
 
 def _order_id(event: _Event, content: Mapping[str, Json], declared: From) -> str:
@@ -292,6 +305,16 @@ def _evaluated(event: _Event, what: str, expression: str) -> Json:
         return evaluate(what, expression, event.content)
     except ValueError as problem:
         raise _rejected(event, str(problem)) from problem
+
+
+def _why_no_object(event: _Event) -> str:
+    text = event.text or ""
+    if text.lstrip().startswith("{"):
+        try:
+            parse_json(text)
+        except ValueError as error:
+            return f"not JSON: {error}"
+    return "must be a JSON object"
 
 
 def _rejected(event: _Event, sentence: str) -> RejectedOrder:
