@@ -9,6 +9,7 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.engine import masks
 from roundsman.errors import TryAgain
 from roundsman_console.inspector import Inspector
+from roundsman_testing import eventbridge_event, sns_notification
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import order
 
@@ -131,6 +132,26 @@ def test_the_body_of_a_rejected_message_is_masked(operator: Operator) -> None:
     listed = operator.reads("rejected", "ls")["messages"]
     assert isinstance(listed, list)
     ((message,),) = [[one["messageId"] for one in listed]]
+    for options in ((), ("--json",)):
+        shown = operator.types("rejected", "show", message, *options)
+        assert shown.exit_code == 0, shown.output
+        assert "tok_secret" not in shown.stdout
+        assert "(masked)" in shown.stdout
+    assert "tok_secret" in operator.types("rejected", "show", message, "--reveal").stdout
+
+
+@pytest.mark.parametrize("of_topic", [True, False])
+def test_the_body_of_a_rejected_envelope_is_masked(operator: Operator, of_topic: bool) -> None:
+    event = {**order("ord-1"), "paymentToken": "tok_secret"}
+    operator.world.submit(
+        sns_notification(event, topic="orders")
+        if of_topic
+        else eventbridge_event(event, source="shop", detail_type="OrderPlaced")
+    )
+    operator.world.run()
+    listed = operator.reads("rejected", "ls")["messages"]
+    assert isinstance(listed, list)
+    [message] = [one["messageId"] for one in listed]
     for options in ((), ("--json",)):
         shown = operator.types("rejected", "show", message, *options)
         assert shown.exit_code == 0, shown.output

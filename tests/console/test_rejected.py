@@ -7,6 +7,7 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from roundsman_testing import s3_notification, sns_notification
 from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
@@ -289,3 +290,44 @@ def test_a_message_without_fields_is_replaced_by_an_option_that_is_named(
     result = operator.types("rejected", "resend", message, "--set", "a=1")
     assert result.exit_code == 2
     assert result.stderr.endswith("Replace the whole message with --body @file.\n")
+
+
+def admits(world: Stack, *arns: str) -> None:
+    """Let the queue of order events take the events of these sources, as a deployment does."""
+    arn, sqs = world.source("SubmissionQueue").queue_arn, boto3.client("sqs")
+    statement = {
+        "Sid": "TakesEventsOfSources",
+        "Effect": "Allow",
+        "Principal": "*",
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+        "Condition": {"ArnLike": {"aws:SourceArn": list(arns)}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    url = sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+
+
+def test_an_envelope_is_sent_again_once_its_source_is_listed(operator: Operator) -> None:
+    rejected(operator.world, sns_notification(order("ord-1"), topic="orders"))
+    [message] = ids(operator)
+    refused = operator.types("rejected", "resend", message)
+    assert refused.exit_code == 1
+    assert "SubmitterSources does not list" in refused.output
+    admits(operator.world, "arn:aws:sns:us-east-1:123456789012:orders")
+    sent = operator.reads("rejected", "resend", "--all", "--yes")
+    assert sent["left"] == 0
+    operator.world.run()
+    assert operator.world.effects("ord-1") == ALL_EFFECTS
+    assert ids(operator) == []
+
+
+def test_an_envelope_with_an_event_that_would_be_rejected_again_is_not_sent(
+    operator: Operator,
+) -> None:
+    admits(operator.world, "arn:aws:s3:::uploads")
+    rejected(operator.world, s3_notification("one", "two", bucket="uploads"))
+    [message] = ids(operator)
+    refused = operator.types("rejected", "resend", message)
+    assert refused.exit_code == 1
+    assert "Records[1]: has no orderId, and no workflow takes" in refused.output

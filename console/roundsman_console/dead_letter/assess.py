@@ -5,11 +5,19 @@ what they will do.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from roundsman.aws.sqs.event_sources import SourcesOfQueue
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
-from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
+from roundsman.errors import (
+    InvalidMessage,
+    Problem,
+    RejectedOrder,
+    RoundsmanError,
+    UnreadableRecord,
+    rejected_together,
+)
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
 from roundsman.model.states import ProcessState, SituationName
@@ -20,6 +28,7 @@ from roundsman.model.task import (
     Task,
     idempotency_key,
 )
+from roundsman.submission.events import Asked
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
@@ -102,7 +111,7 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> JudgedMe
     the reads made here.
     """
     try:
-        return _judge(stack, source.kind, body, now)
+        return _judge(stack, source, body, now)
     except InvalidMessage as invalid:
         first = first_problem(invalid.problems)
         return JudgedMessage(f"no {source.kind}", ResendVerdict.REJECTED, first, invalid.problems)
@@ -114,10 +123,10 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> JudgedMe
         return JudgedMessage(f"{source.kind}", ResendVerdict.FAILS, str(error))
 
 
-def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> JudgedMessage:
-    match kind:
+def _judge(stack: DeployedStack, source: Source, body: str, now: int) -> JudgedMessage:
+    match source.kind:
         case MessageKind.ORDER:
-            return _judge_event(stack, body, now)
+            return _judge_message(stack, source, body, now)
         case MessageKind.COMMAND:
             return _judge_command(stack, body, now)
         case MessageKind.REPLY:
@@ -132,8 +141,11 @@ def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judg
             return JudgedMessage(what, *request_matters(task, request, now))
 
 
-def _judge_event(stack: DeployedStack, body: str, now: int) -> JudgedMessage:
-    """Predict the effect of an event. Raises InvalidMessage if submission would reject it."""
+def _judge_message(stack: DeployedStack, source: Source, body: str, now: int) -> JudgedMessage:
+    """Predict the effect of an event, or of those in the envelope of a service of AWS.
+
+    Raises InvalidMessage if submission would reject it, or one of them.
+    """
 
     def problem_of(url: str) -> str | None:
         return usable_reply_queue(
@@ -145,7 +157,20 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> JudgedMessage:
         order = order_of(body)
         why = "this command cannot find out whether it would be accepted"
         return JudgedMessage(f"event of {order}" if order else "event", ResendVerdict.ACTS, why)
-    event = stack.events.read(body, now, problem_of)
+    found = stack.events.read_message(
+        body, now, problem_of, lambda: SourcesOfQueue(source.sqs, source.url)
+    )
+    if rejected := [one for one in found if isinstance(one, RejectedOrder)]:
+        raise rejected_together(rejected)
+    judged = [_judge_asked(stack, one, now) for one in found if not isinstance(one, RejectedOrder)]
+    if not judged:
+        return JudgedMessage("test event of S3", ResendVerdict.PASSED_OVER, "it has no order")
+    first = next((one for one in judged if one.verdict is ResendVerdict.ACTS), judged[0])
+    more = len(judged) - 1
+    return replace(first, what=f"{first.what} and {more} more") if more else first
+
+
+def _judge_asked(stack: DeployedStack, event: Asked, now: int) -> JudgedMessage:
     if isinstance(event, ValidOrder):
         return _judge_order(stack, event)
     task = stack.tasks.load(event.order_id, now)
