@@ -12,6 +12,7 @@ from roundsman.errors import RejectedOrder
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
 from roundsman.submission.events import ORDER_ID, EventReader, given_order_id
+from roundsman.submission.service_events import is_envelope
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.errors import InspectorError
@@ -47,23 +48,32 @@ def application_events() -> EventReader | None:
     return None if found is None else EventReader(found)
 
 
+class _AnySource:
+    def lists(self, service: str, arn: str | None) -> bool:  # noqa: ARG002  # as `EventSources`
+        return True
+
+
 def check_event(name: str, body: str, hint: str = "") -> None:
     """Raise ConsoleError with the problems of an order event that would be rejected.
 
     Also raises it if the workflows of the application in this folder cannot be imported, so that
     no event is sent unchecked. Without an application here, only checks that the event is an object
-    with an order id. `name` is the file's, and `hint` ends the message.
+    with an order id, or the envelope of a service of AWS, whose source is not compared with the
+    list of a stack. `name` is the file's, and `hint` ends the message.
     """
-    problem = _order_id_problem(body)
+    problem = "" if is_envelope(body) else _order_id_problem(body)
     try:
         events = application_events()
     except InspectorError as error:
         raise ConsoleError(f"{name} was not checked. {error} Nothing was sent.{hint}") from error
     if events is not None:
         try:
-            events.read(body, now(), lambda _: None)
+            found = events.read_message(body, now(), lambda _: None, _AnySource)
         except RejectedOrder as error:
-            problem = "; ".join(map(str, error.problems[:MOST_PROBLEMS]))
+            found = [error]
+        rejected = [one for one in found if isinstance(one, RejectedOrder)]
+        if problems := [each for one in rejected for each in one.problems]:
+            problem = "; ".join(map(str, problems[:MOST_PROBLEMS]))
     if problem:
         raise ConsoleError(f"{name} would be rejected: {problem}. Nothing was sent.{hint}")
 

@@ -12,6 +12,7 @@ from roundsman.errors import CallRefused
 from roundsman_console import clock as polling
 from roundsman_console.errors import aws_sentence
 from roundsman_console.main import app
+from roundsman_testing import sns_notification
 from roundsman_testing.stack import Stack
 from tests.console.operators import Patience, without_place
 from tests.moto.orders import ALL_EFFECTS, order
@@ -274,6 +275,22 @@ def test_what_would_be_rejected_is_sent_only_if_asked_explicitly(
     assert "it is not an order event. See: roundsman rejected ls" in sent.stderr
     world.run()
     assert len(world.rejected()) == 2
+
+
+def test_an_envelope_may_be_sent_again_and_what_becomes_of_it_is_not_said(
+    world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = sns_notification(order("ord-1") | {"currency": "x"}, topic="orders")
+    refused = sentence(roundsman("submit", "-", typed=wrong))
+    assert "would be rejected: Message.currency: must be three capital letters" in refused
+    right = sns_notification(order("ord-1"), topic="orders")
+    sent = roundsman("submit", "-", "--json", typed=right)
+    assert (sent.exit_code, json.loads(sent.stdout)["outcome"]) == (4, "notKnown")
+    assert "what becomes of an envelope of SNS, S3 or EventBridge is not followed" in sent.stderr
+    monkeypatch.chdir(tmp_path)  # without an application
+    assert roundsman("submit", "-", "--stack", "roundsman", typed=right).exit_code == 4
+    world.run()
+    assert [one.paths() for one in world.rejected()] == [["TopicArn"], ["TopicArn"]]
 
 
 def test_what_cannot_be_sent_is_a_sentence(world: Stack, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import TASK_ID
 from roundsman.submission.events import CANCEL, SIGNAL, content_hash
+from roundsman.submission.service_events import is_envelope
 from roundsman.submission.submission import TAKEN
 from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
@@ -128,6 +129,7 @@ class _Sent:
         self._stack = stack
         self._event: Mapping[str, Json] = json.loads(body) if order_id is not None else {}
         self._is_valid = order_id is not None and TASK_ID.fullmatch(order_id) is not None
+        self._is_envelope = is_envelope(body)
         self.is_another_order, self._is_new = False, True
         if order_id is None or not self._is_valid or self._asks:
             return
@@ -152,7 +154,13 @@ class _Sent:
         return CANCEL in self._event or SIGNAL in self._event
 
     def became(self, message_id: str, within: float) -> Became:
-        """Wait until it is known what became of the event, at most `within` seconds."""
+        """Wait until it is known what became of the event, at most `within` seconds.
+
+        That is not known of the envelope of a service of AWS, whose events are several orders.
+        """
+        if self._is_envelope:
+            why = "what becomes of an envelope of SNS, S3 or EventBridge is not followed"
+            return Became(CommandOutcome.UNCONFIRMED, why)
         if self.order_id is None or not self._is_valid:
             return Became(CommandOutcome.REFUSED, "it is not an order event")
         if not self._asks:

@@ -108,6 +108,12 @@ def opened(
     return found
 
 
+def is_envelope(body: str) -> bool:
+    """Whether a message is the envelope of a service, from whatever source."""
+    found = _object(body)
+    return found is not None and _is_envelope(found)
+
+
 def _is_envelope(message: Mapping[str, Json]) -> bool:
     return ORDER_ID not in message and (
         _is_notification(message)
