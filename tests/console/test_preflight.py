@@ -229,6 +229,16 @@ class TestChecks:
         assert (code, found["concurrency"]["status"]) == (1, "fault")
         assert detail in str(found["concurrency"]["details"])
 
+    def test_a_stack_whose_name_begins_with_that_of_this_one_is_another(
+        self, account: Account
+    ) -> None:
+        account.answers["GetAccountSettings"] = NEW_ACCOUNT
+        others = ("roundsman-prod-Payment-1A", "roundsman-eval-Engine-1B")
+        account.answers["ListFunctions"] = functions("roundsman-Payment-1A", *others)
+        code, found = checked()
+        assert (code, found["concurrency"]["status"]) == (1, "fault")
+        assert "2 functions of other stacks share them" in str(found["concurrency"]["details"])
+
     def test_the_functions_of_others_are_listed_only_if_it_matters(self, account: Account) -> None:
         checked()
         assert "ListFunctions" not in account.called

@@ -87,6 +87,8 @@ class PlannedStack:
     """The most concurrent instances for each event source mapping, by queue."""
     others: int = 0
     """The number of functions that no queue starts."""
+    resources: Collection[str] = ()
+    """The names of the resources and blocks of template.yaml."""
     reserved: int = 0
     """The instances that the stack reserves for functions of its own."""
     alarm_at: int | None = None
@@ -264,7 +266,8 @@ class _Account:
         others, unlisted = None, ""
         if self.planned.most_instances > free:  # only then does it matter
             try:
-                others = other_functions(functions, self.planned.stack)
+                own = functions_of(self._outputs).values()
+                others = other_functions(functions, self.planned, own)
             except (ClientError, BotoCoreError) as error:
                 unlisted = aws_sentence(error)
         exists = self.found is not None and self.found.status != PLANNED
@@ -401,16 +404,20 @@ def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckO
     return CheckOutcome(check, _OK, it)
 
 
-def other_functions(client: "LambdaClient", stack: str) -> list[str]:
+def other_functions(
+    client: "LambdaClient", planned: PlannedStack, own: Collection[str] = ()
+) -> list[str]:
     """Return the functions of the account and region that are not those of the stack.
 
-    Raises the errors of boto3.
+    `own` are names of functions of the stack that are known. The name of another stack may begin
+    with that of this one: `shop` and `shop-prod`. Raises the errors of boto3.
     """
+    of_stack = tuple(f"{planned.stack}-{name}-" for name in planned.resources)
     return [
-        function["FunctionName"]
+        name
         for page in client.get_paginator("list_functions").paginate()
-        for function in page["Functions"]
-        if not function["FunctionName"].startswith(f"{stack}-")
+        for name in (function["FunctionName"] for function in page["Functions"])
+        if name not in own and not name.startswith(of_stack)
     ]
 
 

@@ -87,6 +87,7 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         required=[name for name, each in of_root.items() if each.default is None],
         caps=_caps(known),
         others=_others(known),
+        resources=list(written.root.get("Resources", {})),
         reserved=_reserved(known),
         alarm_at=_alarm_at(known),
         snap_starts=_snap_starts(known),
