@@ -99,10 +99,11 @@ EVERY_OPTION: Mapping[str, str] = {
     **{f"Engine.{name}": value for name, value in ENGINE_OPTIONS.items()},
     **{f"{agent}.{name}": value for agent in AGENTS for name, value in AGENT_OPTIONS.items()},
 }
+SMALL: Mapping[str, str] = {"Engine.Profile": "lean", "Engine.SmallAccount": "true"}
 VARIANTS = (
     Variant("default", ROOT / "template.yaml", ADDRESSES),
     Variant("options", ROOT / "template.yaml", EVERY_OPTION),
-    Variant("lean", ROOT / "template.yaml", {**EVERY_OPTION, "Engine.Profile": "lean"}),
+    Variant("lean", ROOT / "template.yaml", {**EVERY_OPTION, **SMALL}),
     Variant(FAULTY, HERE / "faulty.yaml", {"Bucket": "orders"}),
 )
 

@@ -248,7 +248,7 @@ def _accepted_document(
 
 def _tell_acceptance(order_id: str | None, became: Became | None, *, quiet: bool) -> None:
     """Say that the event was accepted or sent; otherwise raise ConsoleError with the reason."""
-    show = command_line("show", order_id) if order_id else "roundsman rejected ls"
+    show = command_line("show", order_id) if order_id else command_line("rejected ls")
     which = order_id or "The event"
     if became is not None and became.outcome is CommandOutcome.REFUSED:
         raise ConsoleError(f"{which} was rejected: {inert(became.why)}. See: roundsman rejected ls")
