@@ -153,6 +153,7 @@ def snapshot_of_an_old_runtime(application: Application) -> Application:
 
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 TOPIC, BUCKET = "arn:aws:sns:eu-west-1:123456789012:presents", "arn:aws:s3:::presents-*"
+RULE = "arn:aws:events:eu-west-1:123456789012:rule/presents"
 SERVICE_NAME = "GiftWrapFunction/Environment/Variables/POWERTOOLS_SERVICE_NAME"
 CONCURRENCY = "BillingFunctionRequests/ScalingConfig/MaximumConcurrency"
 NO_SIZE: Json = {"Fn::FindInMap": ["BillingInstances", 11, "Most"]}
@@ -365,9 +366,9 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
         ),
         (with_events(From(source="shop"), listed=BUCKET), "lists no rule of EventBridge"),
         (with_events(From(topic="x"), listed=BUCKET), "lists no topic of SNS"),
-        (with_events(From(bucket="x"), listed=TOPIC), "lists no bucket of S3"),
+        (with_events(From(bucket="x"), listed=RULE), "lists no bucket of S3"),
         (
-            with_events(From(bucket="x"), listed=sub("arn:${AWS::Partition}:sns:a:1:x")),
+            with_events(From(bucket="x"), listed=sub("arn:${AWS::Partition}:events:a:1:rule/x")),
             "lists no bucket of S3",
         ),
         (

@@ -104,6 +104,14 @@ def test_declared_events_are_known_to_come_or_may_come(other: Application, liste
     assert service_events.service_events(found) == []
 
 
+@pytest.mark.parametrize("declared", [From(bucket="presents"), From(source="shop")])
+def test_a_listed_topic_may_pass_on_events_of_a_bucket_or_a_bus(
+    other: Application, declared: From
+) -> None:
+    found = with_events(declared, listed=TOPIC)(other)
+    assert service_events.service_events(found) == []
+
+
 def test_every_rule_has_a_fault_that_it_finds() -> None:
     assert set(FAULTS) == set(RULES)
 

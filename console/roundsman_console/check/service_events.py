@@ -41,7 +41,7 @@ def service_events(application: Application) -> list[str]:
     for workflow in application.workflows:
         for declared in workflow.events:
             kind = _kind(declared)
-            if kind not in listed and _UNKNOWN not in listed:
+            if not listed & {kind, "topic", _UNKNOWN}:  # a topic may pass on events of the others
                 problems.append(
                     f"{workflow.name}: {declared} can never come: {PARAMETER} of the block Engine "
                     f"lists no {_WORDS[kind]}; give it there the ARN"
