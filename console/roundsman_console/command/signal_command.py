@@ -1,6 +1,7 @@
 """`roundsman signal`: sends a signal to an order, as its application does."""
 
 import json
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -17,8 +18,9 @@ from roundsman_console.cli.options import AsJson, NoWait, Wait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import UNCONFIRMED, ConsoleError, sentences
-from roundsman_console.command.acceptance import command_became
+from roundsman_console.command.acceptance import Became, command_became
 from roundsman_console.command.commands import CommandOutcome, new_command_id
+from roundsman_console.documents import SignalDocument, SignalOutcome
 from roundsman_console.errors import InspectorError
 from roundsman_console.hints import hint
 from roundsman_console.order.lookup import find_task
@@ -72,28 +74,38 @@ def signal_command(
         sent_as = client.signal(order, name, given, signal_id=signal_id)
         became = None if no_wait else command_became(found, order, sent_as, wait)
         if as_json:
-            outcome = CommandOutcome.SENT if became is None else became.outcome
-            print(
-                json.dumps(
-                    {
-                        "orderId": order,
-                        "name": name,
-                        "id": sent_as,
-                        "outcome": outcome.value,
-                        "why": (became.why or None) if became else None,
-                    }
-                )
-            )
-        see = f"See: {command_line('why', order)}"
-        which = f"The signal {inert(name)} to {order}"
-        if became is not None and became.outcome is CommandOutcome.REFUSED:
-            raise ConsoleError(f"{which} was refused: {inert(became.why)}. {see}")
-        if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
-            why = inert(became.why)
-            raise ConsoleError(f"{which} was sent, but {why}. {see}", UNCONFIRMED)
-        if not as_json:
-            done = "Sent" if became is None else "Accepted"
-            print(hint(f"{done}, with the id {sent_as}. {see}"))
+            print(json.dumps(_document(order, name, sent_as, became)))
+        _tell(order, name, sent_as, became, quiet=as_json)
+
+
+_OUTCOMES: Mapping[CommandOutcome, SignalOutcome] = {
+    CommandOutcome.DONE: "done",
+    CommandOutcome.REFUSED: "refused",
+    CommandOutcome.UNCONFIRMED: "unconfirmed",
+}
+
+
+def _document(order: str, name: str, sent_as: str, became: Became | None) -> SignalDocument:
+    return {
+        "orderId": order,
+        "name": name,
+        "id": sent_as,
+        "outcome": "sent" if became is None else _OUTCOMES[became.outcome],
+        "why": (became.why or None) if became else None,
+    }
+
+
+def _tell(order: str, name: str, sent_as: str, became: Became | None, *, quiet: bool) -> None:
+    """Say that the signal was accepted or sent; otherwise raise ConsoleError with the reason."""
+    see = f"See: {command_line('why', order)}"
+    which = f"The signal {inert(name)} to {order}"
+    if became is not None and became.outcome is CommandOutcome.REFUSED:
+        raise ConsoleError(f"{which} was refused: {inert(became.why)}. {see}")
+    if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
+        raise ConsoleError(f"{which} was sent, but {inert(became.why)}. {see}", UNCONFIRMED)
+    if not quiet:
+        done = "Sent" if became is None else "Accepted"
+        print(hint(f"{done}, with the id {sent_as}. {see}"))
 
 
 def why_refused(
