@@ -11,10 +11,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
 from types import ModuleType, NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Literal,
     NotRequired,
@@ -27,10 +29,11 @@ from typing import (
 )
 
 from roundsman.model.events import CommandKind
+from roundsman_console.acts import verbs
 from roundsman_console.acts.documents import bulk, events, smoke
 from roundsman_console.acts.documents import reconcile as recovery
-from roundsman_console.acts.verbs import VERBS
 from roundsman_console.base.constraints import Instant, Keyword
+from roundsman_console.base.result import shown_fields
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.alert import documents as alerts
@@ -53,6 +56,9 @@ from roundsman_dev.prove import documents as proofs
 from roundsman_dev.services import documents as services
 from tools.demo import documents as demo
 from tools.field_pages import docstrings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -89,7 +95,6 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesDocument),
-    "rollback": stats.RollbackDocument,
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
     "show": tasks.TaskDocument,
@@ -100,9 +105,9 @@ DOCUMENTS: Mapping[str, object] = {
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,
     "why": tasks.DiagnosisDocument,
-    **{verb.name: verb.document for verb in VERBS},
 }
-"""The type of what each command prints with --json: a TypedDict, or a union of several."""
+"""The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union
+of several."""
 
 COMMAND_RESULT = (
     "The result of the command for one order; for several orders, the dry run or the bulk run."
@@ -125,13 +130,18 @@ TITLES: Mapping[str, str] = {
 """The titles of schemas of documents that no command of `roundsman` prints."""
 
 
+def documents() -> dict[str, object]:
+    """Return the type of what each command prints with --json; of a declared verb, its result."""
+    return {**DOCUMENTS, **{verb.name: verb.document for verb in verbs.VERBS}}
+
+
 def schema_of(command: str) -> Schema:
     """Return the schema of what the command prints, for example `bulk ls`.
 
     Types that the document uses more than once are in its `$defs`. Raises TypeError for a type that
     has no equivalent in JSON.
     """
-    hint = DOCUMENTS[command]
+    hint = documents()[command]
     is_shared = hint is not recovery.ReconcileDocument  # it also lists runs of other commands
     kinds = (command, *(kind for kind in get_args(CommandKind) if kind.startswith(f"{command}-")))
     fixed = {"command": kinds} if is_shared and command in get_args(CommandKind) else {}
@@ -192,6 +202,8 @@ class _Types:
             return self._composed(hint)
         if isinstance(hint, type) and is_typeddict(hint):
             return self._object(hint)
+        if isinstance(hint, type) and is_dataclass(hint):
+            return self._result(hint)
         if isinstance(hint, type) and issubclass(hint, Enum):
             return {**_one_of([one.value for one in hint]), "description": _text(hint.__doc__)}
         if hint is object:
@@ -209,9 +221,9 @@ class _Types:
             return self._choice(arguments)
         if origin is Literal:
             return _one_of(arguments)
-        if origin is list:
+        if origin in (list, Sequence, tuple):
             return {"type": "array", "items": self._schema(arguments[0])}
-        if origin is dict:
+        if origin in (dict, Mapping):
             return self._map(*arguments)
         raise TypeError(f"{hint} has no equivalent in JSON")
 
@@ -236,6 +248,15 @@ class _Types:
             return {"type": "object", "additionalProperties": self._schema(value)}
         return _closed({str(one.value): self._schema(value) for one in key})
 
+    def _result(self, kind: "type[DataclassInstance]") -> Schema:
+        """Return the schema of a dataclass, with what the presenter says of its fields."""
+        descriptions = _descriptions(kind)
+        properties: dict[str, Schema] = {}
+        for name, one in shown_fields(kind).items():
+            said = {"description": descriptions[name]} if name in descriptions else {}
+            properties[one.name] = self._schema(one.hint) | said
+        return _closed(properties, (), _text(kind.__doc__))
+
     def _object(self, document: type) -> Schema:
         descriptions = _descriptions(document)
         properties: dict[str, Schema] = {}
@@ -254,7 +275,8 @@ class _Types:
 
 def _name(hint: object) -> str | None:
     """Return the name under which a schema may define the type; None for a type without one."""
-    if isinstance(hint, type) and (is_typeddict(hint) or issubclass(hint, Enum)):
+    named = isinstance(hint, type) and (is_typeddict(hint) or is_dataclass(hint))
+    if isinstance(hint, type) and (named or issubclass(hint, Enum)):
         return hint.__name__.removesuffix("Document")
     return NAMED.get(hint) if get_origin(hint) is Annotated else None
 
@@ -278,7 +300,7 @@ def _closed(
 
 @cache
 def _descriptions(document: type) -> Mapping[str, str]:
-    """Return the docstrings below the fields of a TypedDict and of its bases."""
+    """Return the docstrings below the fields of a TypedDict or a dataclass, and of its bases."""
     module = sys.modules[document.__module__]
     definition = _classes(module).get(document.__name__)
     found: dict[str, str] = {}
@@ -286,7 +308,7 @@ def _descriptions(document: type) -> Mapping[str, str]:
         return found
     for base in definition.bases:
         inherited = vars(module).get(base.id) if isinstance(base, ast.Name) else None
-        if isinstance(inherited, type) and is_typeddict(inherited):
+        if isinstance(inherited, type) and (is_typeddict(inherited) or is_dataclass(inherited)):
             found |= _descriptions(inherited)
     return found | docstrings(document)
 
@@ -308,5 +330,5 @@ def files() -> dict[str, str]:
             schema_of(command), ensure_ascii=False, indent=2
         )
         + "\n"
-        for command in sorted(DOCUMENTS)
+        for command in sorted(documents())
     }

@@ -24,7 +24,7 @@ class Command(NamedTuple):
     name: str
     target: str
     """`module:attribute`: a function or a typer.Typer. Without an attribute it is the function
-    `name_command`."""
+    `name_command`. Empty if the command is made of the verb with this name."""
     summary: str
     """The first paragraph of its help."""
 
@@ -154,7 +154,7 @@ OPERATING: Final[Sequence[Command]] = (
     Command(
         REPAIR,
         "answer",
-        "roundsman_console.faces.commands.answer",
+        "",
         "Answer a step that waits for a callback, by the token of the callback or by its order.",
     ),
     Command(
@@ -226,7 +226,7 @@ OPERATING: Final[Sequence[Command]] = (
     Command(
         REPAIR,
         "rollback",
-        "roundsman_console.faces.commands.rollback",
+        "",
         "Run the versions again that ran before the last deployment.",
     ),
     Command(

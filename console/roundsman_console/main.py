@@ -6,7 +6,7 @@ completion of a word in a shell would have to wait for.
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -16,9 +16,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from roundsman_console.commands import Command, all_commands
+from roundsman_console.commands import REPAIR, Command, all_commands
 
 _PYOPENSSL = "urllib3.contrib.pyopenssl"
+_MAKER = "roundsman_console.faces.cli.stack_verb"
+"""The module that makes a command of a verb."""
 
 
 @contextmanager
@@ -57,19 +59,30 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> TyperCommand | TyperGroup:
         """Import the command."""
+        if not self.target:
+            return _made(str(self.name)) or self
         module, _, attribute = self.target.partition(":")
         with _fast_import(module):
             found = getattr(import_module(module), attribute or f"{self.name}_command")
-        if isinstance(found, typer.Typer):
-            return get_group(found)
-        single = typer.Typer(add_completion=False)
-        single.command(self.name)(found)
-        return cast("TyperCommand", get_command(single))
+        return get_group(found) if isinstance(found, typer.Typer) else _single(self.name, found)
 
     # Typer keeps the types of these arguments private, and they are only passed on.
     def make_context(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401
         """Return the context of the imported command, which parses the arguments and is invoked."""
         return self.load().make_context(*args, **extra)
+
+
+def _single(name: str | None, command: Callable[..., None]) -> TyperCommand:
+    single = typer.Typer(add_completion=False)
+    single.command(name, rich_help_panel=REPAIR)(command)
+    return cast("TyperCommand", get_command(single))
+
+
+def _made(name: str) -> TyperCommand | None:
+    """Return the command that is made of the verb with this name; None if there is none."""
+    with _fast_import(_MAKER):
+        command = import_module(_MAKER).command_named(name)
+    return None if command is None else _single(name, command)
 
 
 COMMANDS: Final = tuple(LazyCommand(listed) for listed in all_commands())
@@ -82,11 +95,19 @@ class Commands(TyperGroup):
         super().__init__(**settings)
         self.commands = {str(command.name): command for command in COMMANDS}
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - as typer's own click
+        """Return the command; one that is not listed is made of its verb, if there is one."""
+        return super().get_command(ctx, cmd_name) or _made(cmd_name)
+
 
 def loaded() -> TyperGroup:
     """Return the group with every command imported: what documentation and tests walk through."""
     group = get_group(app)
     group.commands = {str(command.name): command.load() for command in COMMANDS}
+    with _fast_import(_MAKER):
+        names = import_module(_MAKER).names_of_single_verbs()
+    for name in names:
+        group.commands.setdefault(name, _made(name))
     return group
 
 

@@ -5,9 +5,9 @@ from functools import cache
 
 from jsonschema import Draft202012Validator
 
-from tools.schemas import DOCUMENTS, schema_of
+from tools.schemas import documents, schema_of
 
-COMMANDS = {command.replace(" ", "-"): command for command in DOCUMENTS}
+COMMANDS = {command.replace(" ", "-"): command for command in documents()}
 """The command of each schema, by the schema's name: `bulk ls` of `bulk-ls`."""
 
 

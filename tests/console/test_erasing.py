@@ -8,8 +8,8 @@ import pytest
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import TryAgain
 from roundsman.model.task import ERASED
-from roundsman_console.acts.order.commands import CommandOutcome
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator, document
 from tests.console.schemas import assert_schema

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from roundsman.model.states import TaskState
+from roundsman_console.acts import rollback
 from roundsman_console.acts.rollback import VersionChange
 from roundsman_console.base.errors import InspectorError
-from roundsman_console.faces.web.forms import stack as stacks
 from tests.console.test_answering import waits_for_approval
 from tests.console.verbs import typed_example
 from tests.moto.orders import order
@@ -101,18 +101,18 @@ def test_an_answer_that_was_shown_for_one_wait_is_not_sent_to_another(browser: B
 def test_functions_that_go_back_are_shown_first(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changes = [VersionChange("Payment", "shop-payment", "7", "6")]
+    changes = [VersionChange("Payment", "shop-payment", 7, 6)]
     gone: list[object] = []
-    monkeypatch.setattr(stacks, "find_changes", lambda _: changes)
-    monkeypatch.setattr(stacks, "go_back", lambda _, found: gone.extend(found))
+    monkeypatch.setattr(rollback, "find_changes", lambda _: changes)
+    monkeypatch.setattr(rollback, "go_back", lambda _, found: gone.extend(found))
     page = browser.sends("rollback")
-    assert "Payment version 7 version 6" in page
+    assert "Payment shop-payment 7 6" in page
     assert gone == []
     assert "went back. The stack's template still names the newer" in browser.carries_out(
         "rollback"
     )
     assert gone == changes
-    monkeypatch.setattr(stacks, "find_changes", lambda _: [])
+    monkeypatch.setattr(rollback, "find_changes", lambda _: [])
     assert "Every function runs the version from before" in browser.sends("rollback")
 
 
@@ -122,5 +122,5 @@ def test_a_stack_that_was_deployed_once_cannot_go_back(
     def refused(_: object) -> None:
         raise InspectorError("The stack was deployed once.")
 
-    monkeypatch.setattr(stacks, "find_changes", refused)
+    monkeypatch.setattr(rollback, "find_changes", refused)
     assert "The stack was deployed once." in browser.sends("rollback")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundsman_console.faces.web.application import PAGES
-from roundsman_console.faces.web.form_registry import COMMANDS
+from roundsman_console.faces.web.form_registry import commands
 from tests.console.verbs import VERBS
 
 SHOWN: Mapping[str, str] = {
@@ -50,7 +50,7 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
 
 
 def test_every_command_is_a_page_or_a_button_or_says_why_not() -> None:
-    buttons = {command.verb for command in COMMANDS.values()}
+    buttons = {command.verb for command in commands().values()}
     assert buttons <= {*VERBS}
     assert not buttons & {*SHOWN}
     assert not buttons & {*NOT_IN_THE_BROWSER}

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from roundsman.model.instants import MINUTE
 from roundsman_console.faces.web import results
-from roundsman_console.faces.web.form_registry import COMMANDS
+from roundsman_console.faces.web.form_registry import commands
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from tests.console.operators import DECLINED, in_retry
 from tests.moto.orders import order
@@ -263,7 +263,7 @@ def test_red_is_only_what_takes_something_away(browser: Browser) -> None:
 
 
 def test_every_form_that_cannot_be_read_is_a_form_and_no_error_page(browser: Browser) -> None:
-    for command in COMMANDS:
+    for command in commands():
         with answered("ResourceNotFoundException"):
             answer = browser.posts(
                 command,

@@ -12,17 +12,21 @@ it took to fail.
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import boto3
 from botocore.exceptions import ClientError
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
+from roundsman_console.acts.verb import Asked, Preview, StackVerb
 from roundsman_console.aws.resources import NESTED_STACK
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import functions_of, note_left, read_left
+from roundsman_console.base.constraints import Count
+from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import InspectorError
+from roundsman_console.base.result import Result, Shown
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -47,16 +51,68 @@ _ARN_PARTS = 8  # arn:aws:lambda:REGION:ACCOUNT:function:NAME:VERSION
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A function that runs another version than before the last deployment."""
+    """A function that went back."""
 
     name: str
-    """As in the template: `Payment`, `Scheduler`."""
+    """As in the template: Payment, Scheduler."""
     function: str
-    """The physical name."""
-    running: str
-    """The number of the version that the alias names now."""
-    former: str
-    """The number of the version that was live before."""
+    left: Annotated[Count, Shown("Version now")]
+    """The version that ran until now."""
+    runs: Annotated[Count, Shown("Version before")]
+    """The version that runs now."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackResult(Result):
+    """The functions that went back to the versions of before the last deployment."""
+
+    stack: str
+    went_back: Sequence[VersionChange]
+    """Empty if every function runs that version already."""
+
+    def words(self) -> Sequence[str]:
+        if not self.went_back:
+            return ["Every function runs the version from before the last deployment."]
+        functions = counted(len(self.went_back), "function")
+        return [f"{functions} of {self.stack} went back. {AFTERWARDS}"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackVerb(StackVerb):
+    """Run the versions again that ran before the last deployment.
+
+    Moves the alias of each changed function, which takes seconds. Deploy the former code
+    afterwards. Tables, queues and settings of event sources stay as they are.
+
+    Example: roundsman rollback --confirm roundsman
+    """
+
+    name = "rollback"
+    title = "Go back"
+    reason = ""
+    reason_options = ()
+    needs_reason = "none"
+    document = RollbackResult
+    confirmed = "stack"
+
+    def preview(self, stack: DeployedStack) -> Preview | RollbackResult:
+        changes = find_changes(stack)
+        result = RollbackResult(stack.name, changes)
+        if not changes:
+            return result
+
+        def go(_asked: Asked) -> RollbackResult:
+            go_back(stack, changes)
+            return result
+
+        functions = counted(len(changes), "function")
+        return Preview(
+            "These functions would go back.",
+            go,
+            version=str(changes),
+            question=f"Go back with {functions} of {stack.name}?",
+            rows=changes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +171,9 @@ def go_back(stack: DeployedStack, changes: Sequence[VersionChange]) -> None:
     for change in changes:
         with aws_errors(f"moving the alias of {change.function}"):
             arn = client.get_function_configuration(FunctionName=change.function)["FunctionArn"]
-            note_left(client, arn, read_left(client, arn) | {int(change.running)})
+            note_left(client, arn, read_left(client, arn) | {change.left})
             client.update_alias(
-                FunctionName=change.function, Name=LIVE, FunctionVersion=change.former
+                FunctionName=change.function, Name=LIVE, FunctionVersion=str(change.runs)
             )
 
 
@@ -211,7 +267,7 @@ def _change(
             if running == str(max(former)):
                 return None
             _check_exists(stack, function, max(former))
-            return VersionChange(name, function, running, str(max(former)))
+            return VersionChange(name, function, int(running), max(former))
     return None
 
 

@@ -4,15 +4,25 @@ A verb is a frozen dataclass. Its docstring is its help, with its examples, and 
 arguments: each is annotated with an `Argument`, which says how it is typed and how a form asks for
 it. `faces.cli.verb_options` makes a command of the class, the module of its noun in
 `faces.web.forms` a form, and a method of `Inspector` makes an instance of it.
+
+A `StackVerb` also says what it would do, and does it. Nothing else is written for it: its command,
+its form, its schema and its place in the reference are made of the class.
 """
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
-from typing import ClassVar, Literal, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args, get_type_hints
 
 from roundsman_console.base.errors import InvalidArgument, WrongFields
+from roundsman_console.base.result import Result
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from roundsman_console.aws.stack import DeployedStack
 
 Form = Mapping[str, str]
 
@@ -91,7 +101,7 @@ class Verb:
     reason_options: ClassVar[tuple[str, ...]] = ("--reason",)
     needs_reason: ClassVar[Literal["required", "optional", "none"]] = "required"
     document: ClassVar[object]
-    """The type of what it prints with --json."""
+    """The type of what it prints with --json: of a `StackVerb`, its `Result`."""
     danger: ClassVar[bool] = False
     """Whether it takes something away that cannot be brought back; its button is red."""
 
@@ -174,6 +184,56 @@ class Verb:
 
     def check(self) -> None:
         """Raise InvalidArgument if the arguments contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for a verb, why, and how long they wait for its outcome."""
+
+    by: str
+    reason: str
+    """Empty if the verb stores none."""
+    wait: float
+    """In seconds; 0 to send only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a verb would do, as it is now."""
+
+    sentence: str
+    go: Callable[[Asked], Result]
+    """Does it. May raise Interrupted, with a Result."""
+    version: str = ""
+    """The state that was looked at: if it is another one by then, what is shown is shown again."""
+    question: str = ""
+    """What is asked at the terminal before it is done, if the verb is confirmed."""
+    rows: "Sequence[DataclassInstance]" = ()
+    """What it would act on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackVerb(Verb):
+    """A verb of which command and form are made: it says what it would do, and does it."""
+
+    about: ClassVar[str] = ""
+    """The argument with the id of what it is about; empty for the stack."""
+    confirmed: ClassVar[Literal["", "yes", "stack"]] = ""
+    """How it is confirmed at a terminal: not, by `y`, or by the name of the stack."""
+    waits: ClassVar[bool] = False
+    """Whether the command may wait for the outcome."""
+
+    @classmethod
+    def find(cls, _stack: "DeployedStack", given: str) -> str:
+        """Return the id of what the verb is about. Raises NotFound if there is no such thing."""
+        return given
+
+    @abstractmethod
+    def preview(self, stack: "DeployedStack") -> Preview | Result:
+        """Return what the verb would do; a Result if it is refused, or there is nothing to do.
+
+        Raises NotPossible if it does not apply now, whatever the other arguments are.
+        """
 
 
 def _of_field(one: Argument, text: str) -> object:

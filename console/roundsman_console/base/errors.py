@@ -109,6 +109,10 @@ class Interrupted(InspectorError, Generic[T]):
         self.result = result
 
 
+class NotPossible(InspectorError):
+    """A verb does not apply to what it is about as that is now, whatever its arguments are."""
+
+
 class StackNotFound(InspectorError):
     """No stack is named, or there is no stack with this name."""
 

@@ -12,7 +12,7 @@ functions use.
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.acts.order.commands import CommandOutcome, CommandResult
+from roundsman_console.acts.order.commands import CommandResult
 from roundsman_console.acts.order.corrections import InputChange, InputCorrection
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import (
@@ -23,6 +23,7 @@ from roundsman_console.base.errors import (
     Unconfirmed,
     sentence_of,
 )
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.order.timeline import Happening

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.model.corrections import Change
 from roundsman_console.acts.bulk.verbs import PauseVerb, ResumeVerb
-from roundsman_console.acts.callback.verbs import AnswerVerb, GivenResult
+from roundsman_console.acts.callback.answers import AnswerVerb, GivenResult
 from roundsman_console.acts.hold.verbs import HoldVerb
 from roundsman_console.acts.order.verbs import (
     CancelVerb,

@@ -2,19 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from functools import partial
+from typing import Annotated, ClassVar, Literal
 
+from roundsman.command_line import command_line
 from roundsman.model.bulk_run import RequestAction
-from roundsman_console.acts.documents.bulk import BulkRunRequestDocument
-from roundsman_console.acts.verb import Argument, Verb
+from roundsman_console.acts.bulk.start import DONE, POSSIBLE, ask, find_run
+from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.constraints import RunId
+from roundsman_console.base.errors import NotPossible
+from roundsman_console.base.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRunRequest(Result):
+    """A bulk run that was asked to pause, resume or stop."""
+
+    run_id: RunId
+    command: Literal["pause", "resume", "stop"]
+    sentence: str
+
+    def words(self) -> Sequence[str]:
+        return [self.sentence]
+
+    def lines(self) -> Sequence[str]:
+        return [f"{self.sentence} Watch it with: {command_line('bulk watch', self.run_id)}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BulkRunVerb(Verb):
+class BulkRunVerb(StackVerb):
     """What a person asks of a bulk run."""
 
     reason = "Reason, stored with the run."
-    document = BulkRunRequestDocument
+    document = BulkRunRequest
+    about = "run"
     action: ClassVar[RequestAction]
 
     run: Annotated[str, Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.", label="")]
@@ -23,6 +45,22 @@ class BulkRunVerb(Verb):
     def anyway(self) -> bool:
         """Whether orders are also sent that would wait for a held agent."""
         return False
+
+    @classmethod
+    def find(cls, stack: DeployedStack, given: str) -> str:
+        return find_run(stack, given)[0].run.id
+
+    def preview(self, stack: DeployedStack) -> Preview:
+        state = find_run(stack, self.run)[0].state
+        if state not in POSSIBLE[self.action]:
+            raise NotPossible(f"{self.run} cannot be {DONE[self.action]}: it is {state.value}.")
+        would = f"{self.run} is {state.value}. It would be {DONE[self.action]}."
+        return Preview(would, partial(self._ask, stack), state.value)
+
+    def _ask(self, stack: DeployedStack, asked: Asked) -> BulkRunRequest:
+        by, why = asked.by, asked.reason
+        sentence = ask(stack, self.run, self.action, by=by, reason=why, anyway=self.anyway)
+        return BulkRunRequest(self.run, self.action.value, sentence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

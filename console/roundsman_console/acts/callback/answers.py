@@ -4,22 +4,28 @@ The reply goes to the agent's reply queue, like a reply from the external system
 names the principal that sent it; the command `resolve` also records a name and a reason.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Literal
 
 from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_wait
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
-from roundsman.errors import InvalidToken, NotWaiting, RoundsmanError
+from roundsman.errors import InvalidToken, NotWaiting, PermanentError, RoundsmanError
 from roundsman.model.events import Outcome
-from roundsman.model.states import ProcessState
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, idempotency_key
 from roundsman.wire.messages import Reply, read_reply
-from roundsman_console.acts.callback.verbs import AnswerVerb
-from roundsman_console.acts.documents.order import AnswerDocument
-from roundsman_console.acts.order.commands import CommandOutcome, SentResult, send_and_look
+from roundsman_console.acts.order.commands import SentResult, send_and_look
+from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.base.errors import InspectorError, InvalidArgument
+from roundsman_console.base.constraints import Count
+from roundsman_console.base.errors import InspectorError, InvalidArgument, WrongFields
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.base.sanitize import inert
+from roundsman_console.base.typed_inputs import read_failure, read_json, read_result
 from roundsman_console.facts.order.lookup import find_task
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
@@ -27,64 +33,132 @@ _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult(SentResult):
-    """The outcome of an answer."""
+    """The result of an answer to a callback."""
 
-    reply: Reply
-    task: Task | None
-    """The task as last read."""
+    order_id: str
+    command: Literal["answer"]
+    step: str
+    outcome: CommandOutcome
+    sentence: str
+    """The result in words, for people."""
+    process_state: ProcessState | None
+    state: TaskState | None
+    version: Count | None
 
-    def document(self) -> AnswerDocument:
-        """Return the JSON object that --json prints."""
-        record = self.task.step(self.reply.step) if self.task else None
-        return {
-            "orderId": self.reply.task_id,
-            "command": "answer",
-            "step": self.reply.step,
-            "outcome": self.outcome.value,
-            "sentence": self.sentence,
-            "processState": record.process_state if record else None,
-            "state": self.task.state if self.task else None,
-            "version": self.task.version if self.task else None,
-        }
+    def words(self) -> Sequence[str]:
+        if self.outcome is CommandOutcome.DONE:
+            return [self.sentence, f"{self.order_id} is {self.state}."]
+        return [self.sentence]
+
+    def leads_to(self) -> str:
+        return self.order_id
 
 
-def send_answer(
-    stack: DeployedStack, verb: AnswerVerb, *, wait: float, dry_run: bool = False
-) -> AnswerResult:
-    """Answer a callback with the result of its step, or with the failure.
+@dataclass(frozen=True, slots=True)
+class GivenResult:
+    """The result that an answer gives."""
 
-    With `dry_run`, only says what would become of the step. Waits at most `wait` seconds until the
-    scheduler has handled the answer. Raises InvalidArgument if the token or the answer is invalid,
-    if the step does not wait, or if the order's plan is not stored; NotFound if there is no such
-    order; InspectorError if the stack does not have the agent's reply queue; and Interrupted on
-    Ctrl-C during the wait: its `result` is an AnswerResult with the outcome UNCONFIRMED.
+    value: Json
+    """None for a step without a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerVerb(StackVerb):
+    """Answer a step that waits for a callback, by the token of the callback or by its order.
+
+    The history names the principal that sent the answer; resolve also records a name and a reason.
+
+    Example: roundsman answer eyJhZ2Vu... --result '{"approvedBy": "j.doe"}'
     """
-    body = _body(_token(stack, verb), verb)
-    reply = read_reply(body)
-    task, plan = find_task(stack, reply.task_id)
-    here = AnswerResult(CommandOutcome.DRY_RUN, "", reply, task)
-    step = plan.steps.get(reply.step) if plan is not None else None
-    stale = _stale(task, reply) or (step and step.too_long(reply.result))
-    if stale is not None:
-        sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {stale}."
-        return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence)
-    if not dry_run:
-        return _send(stack, task, here, body, wait)
-    has_result = verb.result is not None and verb.result.value is not None
-    how = "succeed" if has_result else "succeed without a result"
-    if verb.failure is not None:
-        how = f"fail for good: {inert(verb.failure.error_type)}"
-    sentence = f"{reply.step} of {task.task_id} would {how}. Nothing was sent."
-    return replace(here, sentence=sentence)
+
+    name = "answer"
+    title = "Answer a callback"
+    reason = ""
+    reason_options = ()
+    needs_reason = "none"
+    document = AnswerResult
+    waits = True
+
+    callback: Annotated[
+        str,
+        Argument(
+            metavar="TOKEN|ORDER",
+            help="The callback token that the agent handed out, or the id of the order.",
+            missing="Give the callback token, or the id of the order and its step.",
+        ),
+    ]
+    step: Annotated[str | None, Argument(help="With an order: the step that waits.")] = None
+    result: Annotated[
+        GivenResult | None,
+        Argument(
+            "--result",
+            "The step succeeded; its result, as JSON or @file.",
+            label="The step succeeded; its result, as JSON",
+            hint="null if it has none",
+            read=lambda text: GivenResult(read_result(text)),
+            read_field=lambda text: GivenResult(read_json(text)),
+        ),
+    ] = None
+    failed: Annotated[
+        str | None, Argument("--failed", "The step failed for good; the error type, one word.")
+    ] = None
+    message: Annotated[
+        str,
+        Argument(
+            "--message",
+            "With --failed: the error message.",
+            label="The error message, if it failed",
+        ),
+    ] = ""
+
+    @property
+    def failure(self) -> PermanentError | None:
+        """The failure to report; None if the step succeeded."""
+        return read_failure(self.failed, self.message)
+
+    def check(self) -> None:
+        if (self.result is None) == (self.failure is None):
+            why = "Give either --result or --failed. For no result, give --result null."
+            raise WrongFields({"result": why})
+        if self.step is None:
+            _body(self.callback, self)
+
+    def preview(self, stack: DeployedStack) -> Preview | AnswerResult:
+        """Return what would become of the step; the result if the answer is refused.
+
+        Raises InvalidArgument if the token or the answer is invalid, if the step does not wait, or
+        if the order's plan is not stored; NotFound if there is no such order. What is returned
+        raises InspectorError if the stack does not have the agent's reply queue, and Interrupted on
+        Ctrl-C during the wait: its `result` is an AnswerResult with the outcome UNCONFIRMED.
+        """
+        body = _body(_token(stack, self), self)
+        reply = read_reply(body)
+        task, plan = find_task(stack, reply.task_id)
+        step = plan.steps.get(reply.step) if plan is not None else None
+        stale = _stale(task, reply) or (step and step.too_long(reply.result))
+        if stale is not None:
+            sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {stale}."
+            return _result(reply, task, CommandOutcome.REFUSED, sentence)
+        has_result = self.result is not None and self.result.value is not None
+        how = "succeed" if has_result else "succeed without a result"
+        if self.failure is not None:
+            how = f"fail for good: {inert(self.failure.error_type)}"
+        would = f"{reply.step} of {task.task_id} would {how}. Nothing was sent."
+        return Preview(would, partial(_send, stack, task, reply, body), str(task.version))
 
 
-def check_answer(verb: AnswerVerb) -> None:
-    """Raise InvalidArgument if the token or the answer is invalid. Makes no call to AWS.
-
-    An answer by the order is not checked, because it has no token yet.
-    """
-    if verb.step is None:
-        _body(verb.callback, verb)
+def _result(reply: Reply, task: Task, outcome: CommandOutcome, sentence: str) -> AnswerResult:
+    state = task.step(reply.step).process_state
+    return AnswerResult(
+        order_id=task.task_id,
+        command="answer",
+        step=reply.step,
+        outcome=outcome,
+        sentence=sentence,
+        process_state=state,
+        state=task.state,
+        version=task.version,
+    )
 
 
 def _token(stack: DeployedStack, verb: AnswerVerb) -> str:
@@ -125,9 +199,9 @@ def _stale(task: Task, reply: Reply) -> str | None:
 
 
 def _send(
-    stack: DeployedStack, before: Task, here: AnswerResult, body: str, wait: float
+    stack: DeployedStack, before: Task, reply: Reply, body: str, asked: Asked
 ) -> AnswerResult:
-    step, record = here.reply.step, before.step(here.reply.step)
+    step, record = reply.step, before.step(reply.step)
 
     def moved() -> Task | None:
         try:
@@ -138,19 +212,19 @@ def _send(
         same = (found.process_state, found.locked_by) == (record.process_state, record.locked_by)
         return None if same else task
 
-    queue = reply_queue_of(stack.outputs, here.reply.agent)
+    queue = reply_queue_of(stack.outputs, reply.agent)
     if queue is None:
         raise InspectorError(
-            f"The stack {stack.name} has no reply queue for the agent {inert(here.reply.agent)}."
+            f"The stack {stack.name} has no reply queue for the agent {inert(reply.agent)}."
         )
     name = f"{step} of {before.task_id}"
     sent, after = send_and_look(
         stack,
         queue,
         body,
-        here,
+        _result(reply, before, CommandOutcome.SENT, ""),
         moved,
-        wait,
+        asked.wait,
         what=f"The answer to {name}",
         order=before.task_id,
         again="Sending it again is harmless.",
@@ -159,4 +233,4 @@ def _send(
         return sent
     state = after.step(step).process_state
     sentence = f"The scheduler accepted the answer to {name}; the step is {state}."
-    return replace(sent, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
+    return _result(reply, after, CommandOutcome.DONE, sentence)

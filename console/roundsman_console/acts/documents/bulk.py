@@ -155,11 +155,3 @@ class BulkRunListDocument(TypedDict):
     """Bulk runs, the newest first."""
 
     runs: list[BulkRunSummaryDocument]
-
-
-class BulkRunRequestDocument(TypedDict):
-    """A bulk run that was asked to pause, resume or stop."""
-
-    runId: RunId
-    command: Literal["pause", "resume", "stop"]
-    sentence: str

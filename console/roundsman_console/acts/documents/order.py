@@ -4,7 +4,7 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.definition.plan_differences import Change
 from roundsman.model.events import CommandKind
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import TaskState
 from roundsman_console.base.constraints import Count
 
 Outcome: TypeAlias = Literal["done", "refused", "sent", "unconfirmed", "dryRun"]
@@ -62,17 +62,3 @@ class CommandDocument(TypedDict):
     """Only of `resubmit --plan newest`."""
     input: NotRequired[list[InputChangeDocument]]
     """Only of a `resubmit` that corrects the input, if the corrected input is valid."""
-
-
-class AnswerDocument(TypedDict):
-    """The result of an answer to a callback."""
-
-    orderId: str
-    command: Literal["answer"]
-    step: str
-    outcome: Outcome
-    sentence: str
-    """The result in words, for people."""
-    processState: ProcessState | None
-    state: TaskState | None
-    version: Count | None

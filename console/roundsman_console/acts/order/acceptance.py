@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from roundsman.aws.dynamodb.rejections import DynamoRejections
 from roundsman.engine.eligibility import REFUSED_ROW
 from roundsman.errors import Problem, RoundsmanError, TryAgain
-from roundsman_console.acts.order.commands import CommandOutcome
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now, wait_for
+from roundsman_console.base.result import CommandOutcome
 
 
 @dataclass(frozen=True, slots=True)

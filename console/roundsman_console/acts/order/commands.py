@@ -6,10 +6,8 @@ and refuses a command if the task changed after the sender read it.
 """
 
 import secrets
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TypeVar
 
 from botocore.exceptions import HTTPClientError
@@ -63,31 +61,26 @@ from roundsman_console.base.errors import (
     aws_sentence,
 )
 from roundsman_console.base.limits import LONGEST_NAME, LONGEST_REASON
+from roundsman_console.base.result import CommandOutcome, Result
 from roundsman_console.facts.order.lookup import find_task
 from roundsman_console.facts.order.step_text import span
 
 
-class CommandOutcome(StrEnum):
-    """How a command ended. The values are part of the JSON output."""
-
-    DONE = "done"
-    REFUSED = "refused"
-    SENT = "sent"
-    UNCONFIRMED = "unconfirmed"
-    DRY_RUN = "dryRun"
-
-
 @dataclass(frozen=True, slots=True)
-class SentResult:
+class SentResult(Result):
     """The result of what is sent for one task."""
 
     outcome: CommandOutcome
     sentence: str
     """The result in words, for people."""
 
-    @abstractmethod
-    def document(self) -> object:
-        """Return the result as JSON for scripts."""
+    def words(self) -> Sequence[str]:
+        """Return the sentence."""
+        return [self.sentence]
+
+    def ended(self) -> CommandOutcome:
+        """Return the outcome."""
+        return self.outcome
 
 
 R = TypeVar("R", bound=SentResult)

@@ -15,7 +15,6 @@ from roundsman.model.events import CommandSource
 from roundsman.model.task import ERASED, TASK_ID
 from roundsman_console.acts.actor import signed_in
 from roundsman_console.acts.order.commands import (
-    CommandOutcome,
     CommandResult,
     check_sender,
     new_command_id,
@@ -26,6 +25,7 @@ from roundsman_console.acts.order.verbs import EraseVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, wait_for
 from roundsman_console.base.errors import Interrupted, NotFound, Unconfirmed
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.facts.order.lookup import find_task
 
 

@@ -20,11 +20,12 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.acts.documents.smoke import SmokeDocument, SmokeOutcome
-from roundsman_console.acts.order.commands import CommandOutcome, send_command
+from roundsman_console.acts.order.commands import send_command
 from roundsman_console.acts.order.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, now, wait_for
 from roundsman_console.base.errors import Interrupted, NotFound
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.facts.order.view import may_stand
 from roundsman_console.facts.order.why import Diagnosis
 from roundsman_console.facts.order.why_facts import why, why_document

@@ -24,12 +24,7 @@ from roundsman_console.acts.bulk.dry_run import check_bounded, check_holds, choo
 from roundsman_console.acts.bulk.start import find_run, new_run, start_run, watch_run
 from roundsman_console.acts.bulk.view import resume_command, run_document, tried_document
 from roundsman_console.acts.order.changes_text import input_lines, plan_lines
-from roundsman_console.acts.order.commands import (
-    CommandOutcome,
-    CommandResult,
-    SentResult,
-    send_command,
-)
+from roundsman_console.acts.order.commands import CommandResult, send_command
 from roundsman_console.acts.order.corrections import corrects, known_workflows
 from roundsman_console.acts.order.verbs import OrderVerb, ResubmitVerb
 from roundsman_console.aws.stack import DeployedStack
@@ -44,19 +39,18 @@ from roundsman_console.base.errors import (
     Interrupted,
     UnboundedSelection,
 )
-from roundsman_console.base.hints import hint, hinted_json, option_words
+from roundsman_console.base.hints import hinted_json, option_words
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import complain, sentences
 from roundsman_console.faces.cli.options import ParsedOptions, TypedCommand
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import say
 from roundsman_console.faces.cli.text.bulk import print_run, print_tried, progress_words
+from roundsman_console.faces.cli.text.result import print_sent
 from roundsman_console.facts.application import application_events
 from roundsman_console.facts.order.step_text import span
 from roundsman_console.facts.orders.selection import Selection
-
-_CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
-"""The exit codes of commands that were not carried out, or not yet."""
 
 
 def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_run: bool) -> None:
@@ -184,29 +178,16 @@ def _in_options(result: CommandResult, typed: TypedCommand) -> str:
 
 def print_result(result: CommandResult, *, as_json: bool) -> None:
     """Print the result of a command. Raises typer.Exit with its exit code, unless that is 0."""
+    document = result.document()
     if result.outcome is not CommandOutcome.DONE:
-        print_sent(result, [result.sentence], as_json=as_json)
+        print_sent(result, document, [result.sentence], as_json=as_json)
         return
     state = f"is {result.task.state}." if result.task else "has ended, or cannot be read now."
     if result.task is not None and not result.task.ended:
         state += f" Follow it with: {command_line('show', result.order)}"
     lines = [f"Done: {result.sentence}", f"{result.order} {state}"]
-    print_sent(result, [*lines, *_what_ending_waits_for(result.task)], as_json=as_json)
-
-
-def print_sent(result: SentResult, lines: Sequence[str], *, as_json: bool) -> None:
-    """Print `lines` about a result, or its document as JSON; if it is none, why on standard error.
-
-    Raises typer.Exit with the exit code, unless that is 0.
-    """
-    if as_json:
-        print(hinted_json(result.document()))
-    code = _CODES.get(result.outcome, 0)
-    if code:
-        complain(result.sentence)
-        raise typer.Exit(code)
-    if not as_json:
-        say(*map(hint, lines))
+    lines += _what_ending_waits_for(result.task)
+    print_sent(result, document, lines, as_json=as_json)
 
 
 def _what_ending_waits_for(task: Task | None) -> Iterator[str]:

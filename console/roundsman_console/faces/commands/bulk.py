@@ -5,26 +5,23 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.command_line import command_line
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RunState
 from roundsman.model.events import COMMAND_KINDS
-from roundsman_console.acts.actor import read_name, read_reason
-from roundsman_console.acts.bulk.start import ask, bulk_runs_of, find_run
-from roundsman_console.acts.bulk.verbs import OF_RUNS, BulkRunVerb
+from roundsman_console.acts.bulk.start import bulk_runs_of, find_run
 from roundsman_console.acts.bulk.view import run_summary
-from roundsman_console.acts.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
+from roundsman_console.acts.documents.bulk import BulkRunListDocument
 from roundsman_console.base.clock import now
-from roundsman_console.base.hints import hint, hinted_json
+from roundsman_console.base.hints import hinted_json
 from roundsman_console.base.sanitize import inert
 from roundsman_console.faces.cli.act import follow, print_stored
 from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
-from roundsman_console.faces.cli.options import AsJson, By
+from roundsman_console.faces.cli.options import AsJson
 from roundsman_console.faces.cli.stack_option import StackOption
-from roundsman_console.faces.cli.target import announced_stack, find_stack
+from roundsman_console.faces.cli.stack_verb import add_commands
+from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, short_instant
-from roundsman_console.faces.cli.verb_options import command_of
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 
@@ -92,28 +89,7 @@ def watch_command(run: RunId, stack: StackOption = None, as_json: AsJson = False
         follow(find_stack(stack), run, as_json=as_json)
 
 
-def _ask(
-    verb: BulkRunVerb,
-    reason: str,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-) -> None:
-    with sentences():
-        name, why = read_name(by), read_reason(reason)
-        run, action = verb.run, verb.action
-        found = announced_stack(stack)
-        sentence = ask(found, run, action, by=name, reason=why, anyway=verb.anyway)
-        if as_json:
-            document = BulkRunRequestDocument(runId=run, command=action.value, sentence=sentence)
-            print(hinted_json(document))
-        else:
-            watch = command_line("bulk watch", run)
-            print(hint(f"{sentence} Watch it with: {watch}"))
-
-
-for _verb in OF_RUNS:
-    bulk_app.command(_verb.action.value)(command_of(_verb)(_ask))
+add_commands(bulk_app)
 
 
 def _table(records: list[BulkRecord]) -> Table:

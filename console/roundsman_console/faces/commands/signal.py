@@ -15,12 +15,13 @@ from roundsman.model.json import Json
 from roundsman.wire.commands import APPLICATION
 from roundsman_console.acts.documents.events import SignalDocument, SignalOutcome
 from roundsman_console.acts.order.acceptance import Became, command_became
-from roundsman_console.acts.order.commands import CommandOutcome, new_command_id
+from roundsman_console.acts.order.commands import new_command_id
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import UNCONFIRMED, ConsoleError, InspectorError
 from roundsman_console.base.hints import hint
 from roundsman_console.base.limits import WAIT
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_result
 from roundsman_console.faces.cli.errors import sentences

@@ -35,12 +35,12 @@ from roundsman_console.acts.order.acceptance import (
     order_became,
     other_order,
 )
-from roundsman_console.acts.order.commands import CommandOutcome
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, pause
 from roundsman_console.base.errors import UNCONFIRMED, USAGE, ConsoleError
 from roundsman_console.base.hints import hint
 from roundsman_console.base.limits import WAIT
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_file
 from roundsman_console.faces.cli.errors import sentences

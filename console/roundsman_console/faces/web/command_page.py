@@ -11,6 +11,7 @@ from roundsman_console.acts.set_aside.edits import DiffLine
 from roundsman_console.acts.verb import FieldKind, Form, Verb
 from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import ConsoleError, WrongFields
+from roundsman_console.faces.web.result_tables import PageTable
 from roundsman_console.faces.web.session import GO, Session
 from roundsman_console.inspector import Inspector
 
@@ -140,6 +141,8 @@ class CommandPage:
     inputs: Sequence[tuple[str, Sequence[InputChange]]] = ()
     """The corrections of inputs, each with its order."""
     items: Sequence[Item] = ()
+    tables: Sequence[PageTable] = ()
+    """What a verb acts on, or what came of it."""
     diff: Sequence[DiffLine] = ()
     """What changes in the text of a message."""
     text: str = ""

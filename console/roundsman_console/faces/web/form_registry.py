@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from roundsman_console.acts import verbs
 from roundsman_console.acts.verb import Form
-from roundsman_console.acts.verbs import VERBS
 from roundsman_console.base.errors import NotFound, WrongFields, sentence_of
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import (
@@ -23,13 +23,12 @@ from roundsman_console.faces.web.command_page import (
     incident_of,
 )
 from roundsman_console.faces.web.forms.bulk import LIMITS, ORDERS, commands_on_many
-from roundsman_console.faces.web.forms.callback import ANSWER
 from roundsman_console.faces.web.forms.hold import commands_on_holds
 from roundsman_console.faces.web.forms.order import commands_on_orders
 from roundsman_console.faces.web.forms.reconcile import RECONCILE
 from roundsman_console.faces.web.forms.set_aside import BODY, commands_on_messages
 from roundsman_console.faces.web.forms.smoke import SMOKE
-from roundsman_console.faces.web.forms.stack import ROLLBACK
+from roundsman_console.faces.web.forms.stack_verb import commands_on_stacks
 from roundsman_console.faces.web.page_parts import AWS_ERRORS
 from roundsman_console.faces.web.session import GO, SHOWN, Session
 from roundsman_console.inspector import Inspector
@@ -37,20 +36,25 @@ from roundsman_console.inspector import Inspector
 GOES_TO = "goes_to"
 """The value with the address of the page to show instead; empty for the page itself."""
 
-COMMANDS: Mapping[str, FormCommand] = {
+WRITTEN: Mapping[str, FormCommand] = {
     **commands_on_orders(),
     **commands_on_holds(),
     **commands_on_many(),
     **commands_on_messages(),
-    **{one.verb: one for one in (ANSWER, SMOKE, RECONCILE, ROLLBACK)},
+    **{one.verb: one for one in (SMOKE, RECONCILE)},
 }
-"""The commands in the browser, by the last part of the address of their form."""
+"""The commands whose form is written by hand."""
 
-LABELS: Mapping[str, FormField] = {
-    one.name: one
-    for one in (*(field for verb in VERBS for field in fields_of(verb)), ORDERS, *LIMITS, BODY)
-}
-"""The fields that a person may have filled in, by their names."""
+
+def commands() -> dict[str, FormCommand]:
+    """Return the commands in the browser, by the last part of the address of their form."""
+    return {**WRITTEN, **commands_on_stacks()}
+
+
+def _labels() -> dict[str, FormField]:
+    """Return the fields that a person may have filled in, by their names."""
+    of_verbs = (field for verb in verbs.VERBS for field in fields_of(verb))
+    return {one.name: one for one in (*of_verbs, ORDERS, *LIMITS, BODY)}
 
 
 def read_form(inspector: Inspector, given: Form) -> Mapping[str, object]:
@@ -112,8 +116,9 @@ def _as_typed(given: Form) -> CommandPage:
         name: text for name, text in given.items() if name not in ("command", INCIDENT, GO, SHOWN)
     }
     incident = incident_of(given)
-    fields = [LABELS[name] for name in sent if name in LABELS]
-    shown = {*LABELS, REASON.name}
+    labels = _labels()
+    fields = [labels[name] for name in sent if name in labels]
+    shown = {*labels, REASON.name}
     hidden = {name: text for name, text in sent.items() if name not in shown}
     return CommandPage(
         given["command"],
@@ -130,7 +135,7 @@ def _as_typed(given: Form) -> CommandPage:
 
 
 def _command(given: Form) -> FormCommand:
-    found = COMMANDS.get(given["command"])
+    found = commands().get(given["command"])
     if found is None:
         raise NotFound("There is no such command.")
     return found

@@ -60,23 +60,3 @@ class WatchDocument(StatsDocument):
 
     newestFailures: list[TaskSummaryDocument]
     """The tasks that were archived last, the newest first."""
-
-
-class VersionChangeDocument(TypedDict):
-    """A function that went back."""
-
-    name: str
-    """As in the template: Payment, Scheduler."""
-    function: str
-    left: Count
-    """The version that ran until now."""
-    runs: Count
-    """The version that runs now."""
-
-
-class RollbackDocument(TypedDict):
-    """The functions that went back to the versions of before the last deployment."""
-
-    stack: str
-    wentBack: list[VersionChangeDocument]
-    """Empty if every function runs that version already."""

@@ -1,5 +1,4 @@
-"""Bulk runs: one command for the orders of a filter or for those that are named, and the pause, end
-and resumption of a run.
+"""Bulk runs: one command for the orders of a filter or for those that are named.
 
 The supervisor carries a run out, so the browser may close as soon as the run is stored. A run is
 over exactly the orders that its dry run was about, whatever the filter matches by then; the
@@ -32,8 +31,7 @@ from roundsman_console.acts.bulk.limits import (
     RATE,
     read_terms,
 )
-from roundsman_console.acts.bulk.start import DONE, POSSIBLE, ask, find_run, new_run, start_run
-from roundsman_console.acts.bulk.verbs import OF_RUNS, BulkRunVerb
+from roundsman_console.acts.bulk.start import new_run, start_run
 from roundsman_console.acts.bulk.words import order_of_going, search_words
 from roundsman_console.acts.order.changes_text import plan_lines
 from roundsman_console.acts.order.corrections import corrects, known_workflows
@@ -56,8 +54,6 @@ from roundsman_console.faces.web.command_page import (
     FormField,
     Item,
     NextStep,
-    agreed,
-    asking,
     fields_of,
     incident_of,
     not_sent,
@@ -148,9 +144,8 @@ CHOSEN: Kept[Chosen] = Kept()
 
 
 def commands_on_many() -> dict[str, FormCommand]:
-    """Return the commands on many orders and on bulk runs, by their names in the browser."""
-    started = {name: _starts(name, verb) for name, verb in MANY.items()}
-    return {**started, **{verb.name.replace(" ", "-"): _asks(verb) for verb in OF_RUNS}}
+    """Return the commands on many orders, by their names in the browser."""
+    return {name: _starts(name, verb) for name, verb in MANY.items()}
 
 
 def commands_for(selection: Selection) -> list[tuple[str, str]]:
@@ -408,35 +403,6 @@ def _rate(given: Form) -> float:
     except ValueError as error:
         why = f"{given['rate']!r} is not a number of orders a second."
         raise WrongFields({"rate": why}) from error
-
-
-def _asks(kind: type[BulkRunVerb]) -> FormCommand:
-    def show(inspector: Inspector, given: Form) -> CommandPage:
-        run = find_run(inspector.stack, given.get("run", ""))[0].run.id
-        return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))
-
-    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-        page = show(inspector, given)
-        reason = reason_of(page, given)
-        found = find_run(inspector.stack, page.about)[0].state
-        state = found.value
-        if found not in POSSIBLE[kind.action]:
-            words = f"{page.about} cannot be {DONE[kind.action]}: it is {state}."
-            return replace(page, sentence=words, impossible=True)
-        if not agreed(given, session, state):
-            would = f"{page.about} is {state}. It would be {DONE[kind.action]}."
-            return asking(page, given, session, state, would)
-        sentence = ask(
-            inspector.stack,
-            page.about,
-            kind.action,
-            by=read_name(None),
-            reason=reason,
-            anyway=kind.read_form(given).anyway,
-        )
-        return replace(page, sentence=sentence, done=True)
-
-    return FormCommand(kind.name, show, carry_out)
 
 
 def _unheard(_progress: str) -> None:

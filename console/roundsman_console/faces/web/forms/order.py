@@ -13,12 +13,7 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.acts.actor import read_name
 from roundsman_console.acts.order.changes_text import plan_lines
-from roundsman_console.acts.order.commands import (
-    CommandOutcome,
-    CommandResult,
-    send_command,
-    task_after,
-)
+from roundsman_console.acts.order.commands import CommandResult, send_command, task_after
 from roundsman_console.acts.order.erasure import erase_order
 from roundsman_console.acts.order.verbs import (
     OF_ONE_OR_MANY,
@@ -33,6 +28,7 @@ from roundsman_console.acts.verb import Form
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument, WrongFields
 from roundsman_console.base.limits import WAIT
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.faces.web.command_page import (
     REASON,
     CommandPage,

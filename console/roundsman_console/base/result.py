@@ -1,0 +1,152 @@
+"""What came of a verb: a frozen dataclass, of which JSON, lines and tables are made.
+
+Each field is declared once, with its type. `Annotated[int, Shown("Accepted", EPOCH_MS)]` also says
+what people call it and in which unit it is. This module makes JSON of it; `faces.cli.text.result`
+makes lines and tables, `faces.web.result_tables` tables of a page, and `tools.schemas` the schema.
+"""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum, StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+from roundsman.model.instants import SECOND, format_duration, iso, second
+from roundsman_console.base.constraints import Count, Duration, Instant
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+class CommandOutcome(StrEnum):
+    """How a command ended. The values are part of the JSON output."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    SENT = "sent"
+    UNCONFIRMED = "unconfirmed"
+    DRY_RUN = "dryRun"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of a field: the type of its value in JSON, that value, and the value in words."""
+
+    in_json: object
+    to_json: Callable[..., object]
+    to_words: Callable[..., str]
+
+
+EPOCH_MS = Unit(Instant, iso, second)
+"""An instant, in ms since 1970 UTC."""
+MS = Unit(Duration, lambda ms: ms / SECOND, format_duration)
+"""A duration in ms; seconds in JSON."""
+BYTES = Unit(Count, int, lambda number: f"{number:,} bytes")
+COUNT = Unit(Count, int, lambda number: f"{number:,}")
+USD = Unit(float, lambda usd: round(usd, 4), lambda usd: f"{usd:,.2f} USD")
+"""An amount in USD, to a hundredth of a cent in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a field of a result is shown."""
+
+    label: str = ""
+    """What people call it; empty for its name, with spaces."""
+    unit: Unit | None = None
+    """None for a value that needs no unit."""
+    name: str = ""
+    """Its name; in JSON, empty for the name of the field: `runId` for `run_id`."""
+    hint: object = None
+    """The type of its value in JSON."""
+
+    def to_json(self, value: object) -> object:
+        """Return the value as JSON has it."""
+        return _json(value if self.unit is None or value is None else self.unit.to_json(value))
+
+    def to_words(self, value: object) -> str:
+        """Return the value for people; empty for None."""
+        if value is None:
+            return ""
+        if self.unit is not None:
+            return self.unit.to_words(value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, Enum):
+            return str(value.value)
+        if isinstance(value, Sequence | Set) and not isinstance(value, str):
+            return ", ".join(map(str, value))
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a verb."""
+
+    def words(self) -> Sequence[str]:
+        """Return the result in sentences; empty if its fields are shown instead."""
+        return ()
+
+    def lines(self) -> Sequence[str]:
+        """Return the sentences for a terminal, which may name the command to type next."""
+        return self.words()
+
+    def ended(self) -> CommandOutcome:
+        """Return how the verb ended."""
+        return CommandOutcome.DONE
+
+    def leads_to(self) -> str:
+        """Return the id of the order to look at next; empty for what the verb is about."""
+        return ""
+
+
+@cache
+def shown_fields(kind: "type[DataclassInstance]") -> Mapping[str, Shown]:
+    """Return how the fields of a result are shown, by their names.
+
+    A field of a base that the class declares again is in the place where the class declares it.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    names = [one.name for one in fields(kind)]
+    own = [name for name in kind.__annotations__ if name in names]
+    inherited = [name for name in names if name not in own]
+    return {name: _shown(name, hints[name]) for name in (*inherited, *own)}
+
+
+def document_of(value: "DataclassInstance") -> dict[str, Any]:
+    """Return a result as the JSON object that --json prints."""
+    shown = shown_fields(type(value))
+    return {one.name: one.to_json(getattr(value, name)) for name, one in shown.items()}
+
+
+def _shown(name: str, hint: object) -> Shown:
+    declared = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
+    said = declared[0] if get_origin(hint) is Annotated and declared else Shown()
+    first, *more = name.split("_")
+    optional = type(None) in get_args(get_args(hint)[0] if declared else hint)
+    in_json: Any = hint if said.unit is None else said.unit.in_json
+    return Shown(
+        said.label or name.replace("_", " ").capitalize(),
+        said.unit,
+        said.name or "".join([first, *(word.capitalize() for word in more)]),
+        in_json | None if said.unit is not None and optional else in_json,
+    )
+
+
+def _json(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return document_of(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {_json(key): _json(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_json(one) for one in value]
+    return value
+
+
+def rows_of(value: object) -> "Sequence[DataclassInstance]":
+    """Return a list of results, which is shown as a table; empty for another value."""
+    if not isinstance(value, list | tuple):
+        return ()
+    return [one for one in value if is_dataclass(one) and not isinstance(one, type)]
