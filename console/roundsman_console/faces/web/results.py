@@ -21,7 +21,7 @@ LONGEST = 12 * 60 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class KeptPage:
     """What came of a form."""
 
     page: CommandPage
@@ -29,17 +29,17 @@ class Result:
     """In epoch ms."""
 
 
-_RESULTS: Kept[Result] = Kept(most=MOST, longest=LONGEST)
+_RESULTS: Kept[KeptPage] = Kept(most=MOST, longest=LONGEST)
 
 
 def keep(page: CommandPage) -> str:
     """Keep the page of a form, and return its id."""
     result = secrets.token_urlsafe(12)
-    _RESULTS.keep(result, Result(page, now()))
+    _RESULTS.keep(result, KeptPage(page, now()))
     return result
 
 
-def find(result: str) -> Result | None:
+def find(result: str) -> KeptPage | None:
     """Return the result with this id; None if it is not kept any more."""
     return _RESULTS.get(result)
 

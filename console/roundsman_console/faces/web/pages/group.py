@@ -27,7 +27,6 @@ from roundsman_console.faces.web.pages.incident import (
     still_fails,
     what_happened,
 )
-from roundsman_console.faces.web.results import Result
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.reading import STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
