@@ -74,7 +74,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk watch": bulk.BulkRunDocument,
     "changes": changes.ChangesDocument,
     "check": check.CheckDocument,
-    "cost": cost.CostDocument,
+    "cost": cost.Cost,
     "demo": ui.UiDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,

@@ -37,6 +37,11 @@ class Unit:
     to_words: Callable[..., str]
 
 
+def rounded(digits: int) -> Unit:
+    """Return the unit of a number that JSON has to so many digits after the point."""
+    return Unit(float, lambda number: round(number, digits), "{:g}".format)
+
+
 EPOCH_MS = Unit(Instant, iso, second)
 """An instant, in ms since 1970 UTC."""
 MS = Unit(Duration, lambda ms: ms / SECOND, format_duration)

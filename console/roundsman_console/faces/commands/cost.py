@@ -5,18 +5,19 @@ from typing import Annotated
 
 import typer
 
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.text.cost import show_estimate, show_spent
 from roundsman_console.facts.cost.arguments import check
-from roundsman_console.facts.cost.documents import CostDocument
+from roundsman_console.facts.cost.documents import Cost
 from roundsman_console.facts.cost.estimate import estimate_of
 from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.live import DEFAULT_SINCE, read_since, read_usage
 from roundsman_console.facts.cost.model import Wanted
 from roundsman_console.facts.cost.prices import load_prices
-from roundsman_console.facts.cost.view import document_of, spent_document
+from roundsman_console.facts.cost.view import estimate_for_scripts, spent_for_scripts
 
 D = Wanted(1)  # the defaults of the options
 
@@ -103,8 +104,8 @@ def cost_command(
         figures, prices = load_figures(), load_prices()
         estimate = estimate_of(wanted, figures, prices)
         if as_json:
-            document = document_of(estimate, figures, prices)
-            print(json.dumps(CostDocument(estimate=document, spent=None)))
+            found = estimate_for_scripts(estimate, figures, prices)
+            print(json.dumps(document_of(Cost(estimate=found))))
         else:
             show_estimate(estimate, figures, prices)
 
@@ -115,6 +116,6 @@ def _spent(name: str | None, since: str, *, as_json: bool) -> None:
     stack, prices = find_stack(name), load_prices()
     spent = read_usage(stack, seconds, prices).spent
     if as_json:
-        print(json.dumps(CostDocument(estimate=None, spent=spent_document(spent, prices))))
+        print(json.dumps(document_of(Cost(spent=spent_for_scripts(spent, prices)))))
     else:
         show_spent(spent, stack.name, prices)

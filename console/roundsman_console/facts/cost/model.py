@@ -8,10 +8,11 @@ of the functions themselves.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from roundsman.aws.sqs.send_buffer import WAITS_FOR
-from roundsman_console.facts.cost.documents import LineKind
+from roundsman_console.base.constraints import Count, Duration, Keyword
+from roundsman_console.base.result import USD, Shown, Unit, rounded
 from roundsman_console.facts.cost.figures import Figures, Role
 from roundsman_console.facts.cost.prices import Prices
 from roundsman_console.facts.cost.records import KB, Stored, stored_after_each
@@ -27,44 +28,55 @@ MOVED = 2  # write units of an index entry that moves: it is removed and put
 HOURS = DAYS * 24  # of a month
 PROFILES = ("lean", "standard", "full")
 """The profiles of a stack, the cheapest while it waits first."""
+LineKind: TypeAlias = Literal["orders", "standing"]
+"""Whether a line of a bill depends on the number of orders."""
 PER_ORDER: Final = "orders"
 STANDING: Final = "standing"
 """The kinds of costs: those of the orders, and those of a stack that waits for orders."""
+
+
+Usd: TypeAlias = Annotated[float, Shown(unit=USD)]
+UsdPerMillion: TypeAlias = Annotated[float, Shown(unit=USD, name="usdPerMillionOrders")]
+"""The cost of a million orders in USD, without the standing cost."""
+Used: TypeAlias = Annotated[float, Shown(unit=rounded(6))]
+"""How much of something one order uses."""
+Rounded: TypeAlias = Annotated[float, Shown(unit=Unit(int, round, "{:,.0f}".format))]
+"""A number of orders or decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The orders and the stack whose bill is computed."""
 
-    orders_per_month: float
+    orders_per_month: Annotated[float, Keyword("minimum", 0)]
     """0 for a stack that only waits."""
-    steps: int = 4
+    steps: Annotated[int, Keyword("minimum", 1), Keyword("maximum", 100)] = 4
     """The number of steps of an order; they run one after the other."""
-    batch: float = 1.0
+    batch: Annotated[float, Keyword("minimum", 1), Keyword("maximum", 10)] = 1.0
     """The average number of messages per invocation, 1 to 10."""
-    statuses: int = 0
+    statuses: Count = 0
     """The number of status messages that are sent for an order."""
     order_bytes: int | None = None
     """The size of the stored order in bytes; None for the size of the order that was measured."""
-    result_bytes: int = 40
+    result_bytes: Count = 40
     """The size of each step's result in bytes."""
-    service_ms: float = 0.0
+    service_ms: Duration = 0.0
     """How long a remote service takes to answer an agent, in ms."""
     memory: int = 256
     """The memory of each function in MB."""
-    architecture: str = "arm64"
+    architecture: Annotated[str, Keyword("enum", ("x86_64", "arm64"))] = "arm64"
     """The processor architecture of the functions: `x86_64` or `arm64`."""
-    task_days: float = 7.0
+    task_days: Duration = 7.0
     """How long the task of an ended order is stored, in days."""
-    order_days: float = 30.0
+    order_days: Duration = 30.0
     """How long an order is stored, in days."""
-    log_days: float = 30.0
+    log_days: Duration = 30.0
     """How long logs are stored, in days."""
     tenants: bool = False
     """Whether orders name a tenant: their messages are then of a group (fair queues)."""
     interval: int = 60
     """The time from one pass of the supervisor to the next, in seconds."""
-    profile: str = "full"
+    profile: Annotated[str, Keyword("enum", PROFILES)] = "full"
     """The stack's parameter `Profile`: one of PROFILES."""
 
 
@@ -76,11 +88,11 @@ class BillLine:
     """The AWS service: `DynamoDB`."""
     what: str
     """What is paid for: `writes`."""
-    amount: float
+    amount: Annotated[float, Shown(unit=rounded(3))]
     """The number of units."""
     unit: str
-    usd: float
-    kind: LineKind
+    usd: Usd
+    kind: Annotated[LineKind, Shown(name="for")]
     """PER_ORDER or STANDING."""
 
 
@@ -106,12 +118,13 @@ class Bill:
 class Units:
     """The AWS usage of one order."""
 
-    write_units: float
-    read_units: float
-    sqs_requests: float
-    invocations: float
-    gb_seconds: float
-    log_bytes: float
+    write_units: Used
+    read_units: Used
+    sqs_requests: Used
+    """The number of SQS requests, with those for statuses."""
+    invocations: Used
+    gb_seconds: Used
+    log_bytes: Used
 
 
 def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
@@ -345,10 +358,9 @@ class Rival:
     """Another service that can run the same order, and its cost."""
 
     name: str
-    usd_per_million: float
-    """The cost of a million orders in USD."""
+    usd_per_million: UsdPerMillion
     counted: str
-    """What was counted, in words."""
+    """How the cost was computed."""
 
 
 def rivals_of(wanted: Wanted, figures: Figures, prices: Prices) -> tuple[Rival, ...]:

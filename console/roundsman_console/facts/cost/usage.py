@@ -6,7 +6,6 @@ The functions are pure; `live` reads the sums.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman_console.facts.cost.documents import LineKind
 from roundsman_console.facts.cost.model import (
     GB,
     MILLION,
@@ -14,6 +13,10 @@ from roundsman_console.facts.cost.model import (
     STANDING,
     Bill,
     BillLine,
+    LineKind,
+    Rounded,
+    Usd,
+    UsdPerMillion,
     line_of,
 )
 from roundsman_console.facts.cost.prices import Prices
@@ -28,16 +31,13 @@ class OfWorkflow:
     """The cost of the orders of one workflow: its share of the decisions, applied to all costs."""
 
     workflow: str
-    orders: float
-    """The number of orders that have ended."""
-    decisions: float
-    """The number of decisions on these orders."""
-    usd: float
-
-    @property
-    def usd_per_million(self) -> float:
-        """The cost of a million orders in USD; 0 if no order has ended."""
-        return self.usd / self.orders * MILLION if self.orders else 0.0
+    orders: Rounded
+    """The number of orders that ended in the period."""
+    decisions: Rounded
+    """The number of the scheduler's decisions for these orders."""
+    usd: Usd
+    usd_per_million: UsdPerMillion
+    """0 if no order has ended."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,12 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
     orders_usd = sum(line.usd for line in lines if line.kind == PER_ORDER)
     decisions = {k.partition(" ")[2]: v for k, v in used.items() if k.startswith("decisions ")}
     total = sum(decisions.values())
-    workflows = [
-        OfWorkflow(
-            workflow=workflow,
-            orders=used.get(f"ended {workflow}", 0.0),
-            decisions=count,
-            usd=orders_usd * count / total if total else 0.0,
-        )
-        for workflow, count in decisions.items()
-    ]
+    workflows = []
+    for workflow, count in decisions.items():
+        orders = used.get(f"ended {workflow}", 0.0)
+        usd = orders_usd * count / total if total else 0.0
+        per_million = usd / orders * MILLION if orders else 0.0
+        workflows.append(OfWorkflow(workflow, orders, count, usd, per_million))
     workflows.sort(key=lambda one: -one.decisions)
     return Spent(used.get("orders", 0.0), lines, days, tuple(workflows))
 

@@ -1,117 +1,54 @@
-"""What orders cost, as JSON for scripts."""
+"""What orders cost, for scripts."""
 
 from roundsman_console.facts.cost.documents import (
-    CostEstimateDocument,
-    CostLineDocument,
-    CostSpentDocument,
+    CostCheaper,
+    CostEstimate,
+    CostSpent,
+    CostVolume,
 )
 from roundsman_console.facts.cost.estimate import Estimate
 from roundsman_console.facts.cost.figures import Figures
-from roundsman_console.facts.cost.model import (
-    STANDING,
-    BillLine,
-)
+from roundsman_console.facts.cost.model import STANDING
 from roundsman_console.facts.cost.prices import Prices
 from roundsman_console.facts.cost.usage import Spent
-from roundsman_console.facts.cost.volumes import VOLUMES
+from roundsman_console.facts.cost.volumes import VOLUMES, Volumes
 
 
-def document_of(estimate: Estimate, figures: Figures, prices: Prices) -> CostEstimateDocument:
-    """Return the bill as JSON for scripts. Amounts are per month; those in `order`, per order."""
-    wanted, bill, units = estimate.wanted, estimate.bill, estimate.units
-    volumes = estimate.volumes
-    return {
-        "region": prices.region,
-        "pricesDated": prices.dated,
-        "countedOn": figures.recorded_on,
-        "asked": {
-            "ordersPerMonth": wanted.orders_per_month,
-            "steps": wanted.steps,
-            "batch": wanted.batch,
-            "statuses": wanted.statuses,
-            "orderBytes": wanted.order_bytes,
-            "resultBytes": wanted.result_bytes,
-            "serviceMs": wanted.service_ms,
-            "memory": wanted.memory,
-            "architecture": wanted.architecture,
-            "taskDays": wanted.task_days,
-            "orderDays": wanted.order_days,
-            "logDays": wanted.log_days,
-            "tenants": wanted.tenants,
-            "interval": wanted.interval,
-            "profile": wanted.profile,
-        },
-        "order": {
-            "writeUnits": round(units.write_units, 6),
-            "readUnits": round(units.read_units, 6),
-            "sqsRequests": round(units.sqs_requests, 6),
-            "invocations": round(units.invocations, 6),
-            "gbSeconds": round(units.gb_seconds, 6),
-            "logBytes": round(units.log_bytes, 6),
-        },
-        "usdPerMonth": rounded(bill.usd()),
-        "usdPerMillionOrders": rounded(bill.usd_per_million),
-        "usdStanding": rounded(bill.usd(STANDING)),
-        "usdIdle": rounded(estimate.usd_idle),
-        "lines": [line_document(line) for line in bill.lines],
-        "volumes": [
-            {
-                "ordersPerMonth": orders,
-                "profiles": {name: rounded(usd[at]) for name, usd in volumes.profiles.items()},
-                "elsewhere": {name: rounded(usd[at]) for name, usd in volumes.rivals.items()},
-            }
-            for at, orders in enumerate(VOLUMES)
-        ],
-        "cheaperFrom": [
-            {"profile": profile, "elsewhere": rival, "ordersPerMonth": orders}
-            for (profile, rival), orders in volumes.cheaper_from.items()
-        ],
-        "elsewhere": [
-            {
-                "name": rival.name,
-                "usdPerMillionOrders": rounded(rival.usd_per_million),
-                "counted": rival.counted,
-            }
-            for rival in estimate.rivals
-        ],
-    }
+def estimate_for_scripts(estimate: Estimate, figures: Figures, prices: Prices) -> CostEstimate:
+    """Return the bill for scripts. Amounts are per month; those in `order`, per order."""
+    bill, volumes = estimate.bill, estimate.volumes
+    return CostEstimate(
+        region=prices.region,
+        prices_dated=prices.dated,
+        counted_on=figures.recorded_on,
+        asked=estimate.wanted,
+        order=estimate.units,
+        usd_per_month=bill.usd(),
+        usd_per_million=bill.usd_per_million,
+        usd_standing=bill.usd(STANDING),
+        usd_idle=estimate.usd_idle,
+        lines=bill.lines,
+        volumes=[_volume(volumes, at, orders) for at, orders in enumerate(VOLUMES)],
+        cheaper_from=[CostCheaper(*pair, orders) for pair, orders in volumes.cheaper_from.items()],
+        elsewhere=estimate.rivals,
+    )
 
 
-def line_document(line: BillLine) -> CostLineDocument:
-    """Return one line of a bill as JSON for scripts."""
-    return {
-        "service": line.service,
-        "what": line.what,
-        "amount": round(line.amount, 3),
-        "unit": line.unit,
-        "usd": rounded(line.usd),
-        "for": line.kind,
-    }
+def _volume(volumes: Volumes, at: int, orders: int) -> CostVolume:
+    profiles = {name: round(usd[at], 4) for name, usd in volumes.profiles.items()}
+    elsewhere = {name: round(usd[at], 4) for name, usd in volumes.rivals.items()}
+    return CostVolume(orders, profiles, elsewhere)
 
 
-def rounded(usd: float) -> float:
-    """Round an amount in USD to a hundredth of a cent."""
-    return round(usd, 4)
-
-
-def spent_document(spent: Spent, prices: Prices) -> CostSpentDocument:
-    """Return the cost as JSON for scripts."""
-    return {
-        "region": prices.region,
-        "pricesDated": prices.dated,
-        "days": round(spent.days, 4),
-        "orders": round(spent.orders),
-        "usd": rounded(spent.usd()),
-        "usdPerMillionOrders": rounded(spent.usd_per_million),
-        "lines": [line_document(line) for line in spent.lines],
-        "workflows": [
-            {
-                "workflow": one.workflow,
-                "orders": round(one.orders),
-                "decisions": round(one.decisions),
-                "usd": rounded(one.usd),
-                "usdPerMillionOrders": rounded(one.usd_per_million),
-            }
-            for one in spent.workflows
-        ],
-    }
+def spent_for_scripts(spent: Spent, prices: Prices) -> CostSpent:
+    """Return the cost of what a stack has used, for scripts."""
+    return CostSpent(
+        region=prices.region,
+        prices_dated=prices.dated,
+        days=spent.days,
+        orders=spent.orders,
+        usd=spent.usd(),
+        usd_per_million=spent.usd_per_million,
+        lines=spent.lines,
+        workflows=spent.workflows,
+    )

@@ -27,6 +27,7 @@ from roundsman_console.faces.web.pages.incident import (
     still_fails,
     what_happened,
 )
+from roundsman_console.faces.web.results import KeptPage
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.reading import STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
@@ -119,7 +120,7 @@ def _read_over(inspector: Inspector, runs: Sequence[BulkRecord]) -> Mapping[str,
     return {"group": None, "cause": cause, "acts": acts, "commands": ()}
 
 
-def _result(given: Mapping[str, str], group: GroupNow | None) -> Result | None:
+def _result(given: Mapping[str, str], group: GroupNow | None) -> KeptPage | None:
     """What a form of this page has done, if the address names it.
 
     The way back from a hold is left out if the agent is not held any more.
