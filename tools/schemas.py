@@ -72,7 +72,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
-    "changes": changes.ChangesDocument,
+    "changes": changes.ChangesReport,
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,

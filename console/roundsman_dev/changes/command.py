@@ -9,6 +9,7 @@ from roundsman.command_line import command_line
 from roundsman_console.base.errors import FAILED
 from roundsman_console.base.hints import hinted_json
 from roundsman_console.base.project_folder import find_project
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import complain, sentences
 from roundsman_console.faces.cli.terminal import progress, results, say
 from roundsman_dev.changes.project_changes import ProjectChanges
@@ -64,7 +65,7 @@ def changes_command(
             with github_output.open("a", encoding="utf-8") as file:
                 file.write(f"change_set={review.change_set or ''}\n")
         if as_json:
-            print(hinted_json(review.document()))
+            print(hinted_json(document_of(review.report())))
         if review.stopped:
             complain(stop_sentence(review))
             raise typer.Exit(FAILED)

@@ -4,13 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman_dev.changes.compare import Changes, ResourceChange, compare
-from roundsman_dev.changes.documents import (
-    ChangeDocument,
-    ChangesDocument,
-    RightDocument,
-)
+from roundsman_dev.changes.documents import ChangesReport
 from roundsman_dev.changes.live import LiveStack
-from roundsman_dev.changes.rights import Right
 from roundsman_dev.changes.values import mapping_of
 from roundsman_dev.changes.whole import StackTemplate, whole_resources
 
@@ -38,20 +33,20 @@ class Review:
         """The changes that lose data and that nobody allowed."""
         return self.changes.stopped(self.allowed)
 
-    def document(self) -> ChangesDocument:
-        """Return the review as JSON for scripts."""
-        return {
-            "stack": self.stack,
-            "changeSet": self.change_set,
-            "nested": self.nested,
-            "refused": self.refused,
-            "changes": [_document(one) for one in self.changes.own],
-            "passedOn": [_document(one) for one in self.changes.passed_on],
-            "rights": [_right(one) for one in self.changes.rights],
-            "stopped": [one.name for one in self.stopped],
-            "engineFirst": list(self.engine_first),
-            "executed": self.executed,
-        }
+    def report(self) -> ChangesReport:
+        """Return the review for scripts."""
+        return ChangesReport(
+            stack=self.stack,
+            change_set=self.change_set,
+            nested=self.nested,
+            refused=self.refused,
+            changes=self.changes.own,
+            passed_on=self.changes.passed_on,
+            rights=self.changes.rights,
+            stopped=[one.name for one in self.stopped],
+            engine_first=self.engine_first,
+            executed=self.executed,
+        )
 
 
 def compare_with_live(
@@ -81,23 +76,3 @@ def parameter_values(
         elif value is not None:
             values[name] = str(value)
     return values
-
-
-def _document(change: ResourceChange) -> ChangeDocument:
-    return {
-        "name": change.name,
-        "kind": change.kind,
-        "action": change.action,
-        "properties": list(change.properties),
-    }
-
-
-def _right(right: Right) -> RightDocument:
-    return {
-        "holder": right.holder,
-        "principal": right.principal,
-        "effect": right.effect,
-        "action": right.action,
-        "resource": right.resource,
-        "condition": right.condition,
-    }
