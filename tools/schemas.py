@@ -44,9 +44,9 @@ from roundsman_console.facts.doctor import documents as doctor
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
 from roundsman_console.facts.orders import documents as exports
-from roundsman_console.facts.overview import documents as stats
+from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
-from roundsman_console.facts.table import documents as tables
+from roundsman_console.facts.table import record as tables
 from roundsman_dev.changes import documents as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
@@ -78,7 +78,7 @@ DOCUMENTS: Mapping[str, object] = {
     "demo": ui.UiDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
-    "delete": tables.TablesDocument,
+    "delete": tables.TablesReport,
     "doctor": doctor.ReportDocument,
     "export": exports.ExportDocument,
     "groups ls": groups.GroupListDocument,
@@ -94,16 +94,16 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
-    **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesDocument),
+    **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesReport),
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
-    "stats": stats.StatsDocument,
+    "stats": stats.StatsReading,
     "signal": events.SignalDocument,
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
-    "watch": stats.WatchDocument,
+    "watch": stats.WatchReading,
     "why": tasks.DiagnosisDocument,
 }
 """The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union

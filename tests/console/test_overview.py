@@ -14,12 +14,13 @@ from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.commands import watch
 from roundsman_console.faces.commands.stats import stats_view
 from roundsman_console.facts.orders import counts
 from roundsman_console.facts.orders.counts import Count, count_tasks
 from roundsman_console.facts.overview.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
-from roundsman_console.facts.overview.stats import Stats, stats_document
+from roundsman_console.facts.overview.stats import Stats, stats_reading
 from roundsman_console.main import app
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
@@ -61,7 +62,7 @@ def test_completed_orders_that_have_left_out_items_are_counted_apart() -> None:
     stats = Stats(AT, found, (), (), AT)
     [states, *_] = stats_view(stats, ())
     assert "Completed 3 (1 with items left out)  Undoing 0" in str(states)
-    assert stats_document(stats)["leftOut"] == {"count": 1, "more": False}
+    assert document_of(stats_reading(stats))["leftOut"] == {"count": 1, "more": False}
 
 
 def test_what_is_archived_and_still_owes_something_is_counted_once() -> None:

@@ -64,6 +64,8 @@ class Shown:
     """Its name; in JSON, empty for the name of the field: `runId` for `run_id`."""
     hint: object = None
     """The type of its value in JSON."""
+    hidden: bool = False
+    """Whether it is not shown at all."""
 
     def to_json(self, value: object) -> object:
         """Return the value as JSON has it."""
@@ -82,6 +84,10 @@ class Shown:
         if isinstance(value, Sequence | Set) and not isinstance(value, str):
             return ", ".join(map(str, value))
         return str(value)
+
+
+HIDDEN = Shown(hidden=True)
+"""For a field of facts that is not part of what is shown of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,8 @@ def shown_fields(kind: "type[DataclassInstance]") -> Mapping[str, Shown]:
     names = [one.name for one in fields(kind)]
     own = [name for name in kind.__annotations__ if name in names]
     inherited = [name for name in names if name not in own]
-    return {name: _shown(name, hints[name]) for name in (*inherited, *own)}
+    shown = {name: _shown(name, hints[name]) for name in (*inherited, *own)}
+    return {name: one for name, one in shown.items() if not one.hidden}
 
 
 def document_of(value: "DataclassInstance") -> dict[str, Any]:
@@ -135,6 +142,7 @@ def _shown(name: str, hint: object) -> Shown:
         said.unit,
         said.name or "".join([first, *(word.capitalize() for word in more)]),
         in_json | None if said.unit is not None and optional else in_json,
+        said.hidden,
     )
 
 

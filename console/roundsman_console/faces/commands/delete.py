@@ -8,6 +8,7 @@ import typer
 from roundsman_console.acts.table.steps import TableWork, carry_out, deletion_steps
 from roundsman_console.aws.stack import DeployedStack, configured_stack
 from roundsman_console.base.hints import hinted_json
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.confirm_stack import Confirm, confirm_stack
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.stack_option import StackOption
@@ -56,7 +57,7 @@ def delete_command(
         carry_out(work, steps, shown(as_json=as_json))
         if as_json:
             names = [step.name for step in steps]
-            print(hinted_json(work.record.document(path, names, _NEXT)))
+            print(hinted_json(document_of(work.record.report(path, names, _NEXT))))
             return
         say_tables(work.record)
         say(f"{name} is deleted. The record is {path}.", _NEXT)

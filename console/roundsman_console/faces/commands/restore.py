@@ -20,6 +20,7 @@ from roundsman_console.acts.table.steps import (
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.base.hints import hint, hinted_json
+from roundsman_console.base.result import document_of
 from roundsman_console.base.typed_inputs import read_instant
 from roundsman_console.faces.cli.confirm_stack import Confirm, confirm_stack
 from roundsman_console.faces.cli.errors import sentences
@@ -194,7 +195,7 @@ def _say_how_far(
 ) -> None:
     if as_json:
         names = [step.name for step in steps]
-        print(hinted_json(work.record.document(work.path, names, what_next)))
+        print(hinted_json(document_of(work.record.report(work.path, names, what_next))))
         return
     say_tables(work.record)
     say(f"The record is {work.path}.", what_next)

@@ -12,6 +12,7 @@ from rich.text import Text
 from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.base.clock import now
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.stack_option import StackOption
@@ -21,7 +22,7 @@ from roundsman_console.faces.cli.text.agent import agents_table
 from roundsman_console.faces.cli.text.states import STATE_STYLES
 from roundsman_console.facts.orders.counts import TaskCounts
 from roundsman_console.facts.overview.queues import MARKS, Queue
-from roundsman_console.facts.overview.stats import Stats, read_stats, stats_document
+from roundsman_console.facts.overview.stats import Stats, read_stats, stats_reading
 
 
 def stats_command(
@@ -32,7 +33,7 @@ def stats_command(
     with sentences():
         found = read_stats(announced_stack(stack))
         if as_json:
-            print(json.dumps(stats_document(found)))
+            print(json.dumps(document_of(stats_reading(found))))
             return
         console = results()
         for part in stats_view(found, found.queues):

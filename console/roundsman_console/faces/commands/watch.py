@@ -20,18 +20,18 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now, pause
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import complain, sentences
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.commands.stats import stats_view
 from roundsman_console.facts.order.view import task_summary
-from roundsman_console.facts.overview.documents import WatchDocument
 from roundsman_console.facts.overview.stats import (
     Stats,
     newest_failures,
     read_stats,
-    stats_document,
+    stats_reading,
 )
 
 
@@ -92,10 +92,8 @@ def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bo
             complain(f"{error}.")
             continue
         if as_json:
-            reading: WatchDocument = {
-                **stats_document(stats),
-                "newestFailures": [task_summary(task) for task in failed],
-            }
+            summaries = [task_summary(task) for task in failed]
+            reading = {**document_of(stats_reading(stats)), "newestFailures": summaries}
             print(json.dumps(reading), flush=True)
         else:
             console.print(_view(stack, stats, failed, every))

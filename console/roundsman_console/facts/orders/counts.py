@@ -9,11 +9,13 @@ before LOADED entries were read is not counted again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.constraints import Keyword
 from roundsman_console.facts.orders.open_orders import entries_of
 
 MOST = 10_000
@@ -26,11 +28,11 @@ a read capacity unit."""
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of tasks, exact or a lower bound."""
+    """A number of tasks, which may be a lower bound."""
 
-    count: int = 0
+    count: Annotated[int, Keyword("minimum", 0)] = 0
     more: bool = False
-    """There are more than `count`, or there may be; counting stopped at a bound."""
+    """Whether there may be more."""
 
     def __str__(self) -> str:
         return f"{'more than ' if self.more else ''}{self.count:,}"

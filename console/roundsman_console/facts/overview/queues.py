@@ -7,7 +7,7 @@ of its own queue or of an agent's replies.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -18,11 +18,14 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
 from roundsman_console.aws.metrics import metric_query, read_metrics
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.constraints import Count
+from roundsman_console.base.result import HIDDEN, MS, Shown
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.facts.agent.reading import agent_names
-from roundsman_console.facts.overview.documents import AgeSource
 
 ASKERS = 8  # the number of queues that are read concurrently
+AgeSource: TypeAlias = Literal["cloudwatch", "marks"]
+"""The source of the age of a queue's oldest message."""
 CLOUDWATCH: Final = "cloudwatch"
 MARKS: Final = "marks"
 _URL, _URGENT = "QueueUrl", "UrgentRequestQueue"
@@ -33,16 +36,17 @@ _LOOK_BACK = 5 * MINUTE
 class Queue:
     """One queue. The numbers of messages are approximate, as SQS reports them."""
 
-    name: str
+    name: Annotated[str, Shown(name="queue")]
     """The name of the stack's output without `Url`: `PaymentRequestQueue`."""
-    url: str
-    waiting: int = 0
-    in_flight: int = 0
-    delayed: int = 0
-    oldest: int | None = None
-    """The age of the oldest message in ms; None if it is not known."""
-    age_source: AgeSource | None = None
-    """The source of `oldest`: CLOUDWATCH or MARKS; None if it is not known."""
+    url: Annotated[str, HIDDEN]
+    waiting: Count = 0
+    in_flight: Count = 0
+    delayed: Count = 0
+    oldest: Annotated[int | None, Shown(unit=MS)] = None
+    """The age of the oldest message (in JSON in seconds); null if the queue is empty or the age is
+    not known."""
+    age_source: Annotated[AgeSource | None, Shown(name="oldestToldBy")] = None
+    """The source of the age: CloudWatch, or the mark of what was read last."""
 
     @property
     def empty(self) -> bool:

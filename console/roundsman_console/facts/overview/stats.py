@@ -1,21 +1,23 @@
 """The numbers of a stack: its tasks, queues, agents and what is overdue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
 
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane
-from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.result import EPOCH_MS, MS, Shown
+from roundsman_console.facts.agent.documents import AgentDocument
 from roundsman_console.facts.agent.reading import AgentNow, find_agents
 from roundsman_console.facts.agent.view import agent_document
+from roundsman_console.facts.order.documents import TaskSummaryDocument
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count, TaskCounts, count_tasks
 from roundsman_console.facts.orders.open_orders import entries_of
-from roundsman_console.facts.overview.documents import CountDocument, QueueDocument, StatsDocument
 from roundsman_console.facts.overview.queues import Queue, find_queues
 
 NEWEST = 8
@@ -44,6 +46,35 @@ class Stats:
         return 0 if due is None else max(0, self.at - due)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsReading:
+    """The numbers of a stack: its tasks, queues and agents, and what is overdue."""
+
+    at: Annotated[int, Shown(unit=EPOCH_MS)]
+    """When the numbers were read."""
+    states: Mapping[TaskState, Count]
+    """The number of tasks by state."""
+    lanes: Mapping[Lane, Count]
+    """The number of tasks by lane of the due index."""
+    left_out: Count
+    """The number of completed tasks that have left out an item of a fan-out."""
+    oldest_archived_at: Annotated[int | None, Shown(unit=EPOCH_MS)]
+    recovery_lag: Annotated[int, Shown(unit=MS)]
+    """How long the oldest due entry of an open task has been overdue, in seconds."""
+    supervisor_seen_at: Annotated[int | None, Shown(unit=EPOCH_MS)]
+    """When the last complete visit of a shard by a supervisor began."""
+    queues: Sequence[Queue]
+    agents: Sequence[AgentDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchReading(StatsReading):
+    """One reading of the stack: its numbers and the newest failures."""
+
+    newest_failures: Sequence[TaskSummaryDocument]
+    """The tasks that were archived last, the newest first."""
+
+
 def read_stats(stack: DeployedStack) -> Stats:
     """Read the numbers from the stack. Raises TryAgain or CallRefused if it cannot be read."""
     at = now()
@@ -62,33 +93,17 @@ def newest_failures(stack: DeployedStack) -> list[Task]:
     return [*shown_tasks(stack, (tasks[one] for one in ids if one in tasks))]
 
 
-def stats_document(stats: Stats) -> StatsDocument:
-    """Return the JSON object that --json prints. Ages are in seconds."""
+def stats_reading(stats: Stats) -> StatsReading:
+    """Return the numbers for scripts."""
     tasks = stats.tasks
-    oldest = tasks.oldest_archived
-    return {
-        "at": iso(stats.at),
-        "states": {state: _count(tasks.states[state]) for state in TaskState},
-        "lanes": {lane: _count(tasks.lanes[lane]) for lane in Lane},
-        "leftOut": _count(tasks.left_out),
-        "oldestArchivedAt": None if oldest is None else iso(oldest),
-        "recoveryLag": stats.lag / 1000,
-        "supervisorSeenAt": None if stats.visited_at is None else iso(stats.visited_at),
-        "queues": [_queue(queue) for queue in stats.queues],
-        "agents": [agent_document(agent) for agent in stats.agents],
-    }
-
-
-def _count(count: Count) -> CountDocument:
-    return {"count": count.count, "more": count.more}
-
-
-def _queue(queue: Queue) -> QueueDocument:
-    return {
-        "queue": queue.name,
-        "waiting": queue.waiting,
-        "inFlight": queue.in_flight,
-        "delayed": queue.delayed,
-        "oldest": None if queue.oldest is None else queue.oldest / 1000,
-        "oldestToldBy": queue.age_source,
-    }
+    return StatsReading(
+        at=stats.at,
+        states={state: tasks.states[state] for state in TaskState},
+        lanes={lane: tasks.lanes[lane] for lane in Lane},
+        left_out=tasks.left_out,
+        oldest_archived_at=tasks.oldest_archived,
+        recovery_lag=stats.lag,
+        supervisor_seen_at=stats.visited_at,
+        queues=stats.queues,
+        agents=[agent_document(agent) for agent in stats.agents],
+    )

@@ -5,14 +5,16 @@ the whole stack. It is written after each step, and whoever repeats the command 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
+from roundsman_console.base.constraints import Count
 from roundsman_console.base.errors import InspectorError, InvalidArgument
-from roundsman_console.facts.table.documents import TablesDocument
+from roundsman_console.base.result import HIDDEN
 
 TABLES = ("OrdersTableName", "TasksTableName", "ControlTableName", "HistoryTableName")
 """The outputs of a stack that name its tables."""
@@ -23,17 +25,39 @@ class TableRecord:
     """One table, and the one whose items take the place of its own."""
 
     output: str
+    """The output of the stack that names it: TasksTableName."""
     name: str
-    items: int | None = None
+    items: Count | None = None
+    """How many items it had when every function was stopped; null before they were counted."""
     backup: str | None = None
+    """The ARN of its backup; null before it was made."""
     source: str | None = None
-    source_items: int | None = None
+    """The table whose items take their place; null for a deletion."""
+    source_items: Count | None = None
+    """How many items that one has; null before they were counted."""
     source_backup: str | None = None
-    protected: bool = False
-    recovery: bool = False
-    key: str | None = None
+    """The ARN of the backup of that one; null before it was made."""
+    protected: Annotated[bool, HIDDEN] = False
+    recovery: Annotated[bool, HIDDEN] = False
+    key: Annotated[str | None, HIDDEN] = None
     """The KMS key of the table; None for that of DynamoDB."""
-    tags: dict[str, str] = field(default_factory=dict)
+    tags: Annotated[dict[str, str], HIDDEN] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablesReport:
+    """How far a restore or a deletion has come."""
+
+    stack: str
+    record: str
+    """The file by which the next command goes on."""
+    done: Sequence[str]
+    """The steps that are done, in their order."""
+    left: Sequence[str]
+    """The steps of this command that are left; empty when it has ended."""
+    tables: Sequence[TableRecord]
+    next: str
+    """What to do next."""
 
 
 @dataclass
@@ -62,27 +86,16 @@ class Record:
         """Items that expire before this instant (epoch seconds), in two days, are not counted."""
         return self.begun // 1000 + 2 * 86_400
 
-    def document(self, path: Path, steps: Iterable[str], what_next: str) -> TablesDocument:
-        """Return the record as JSON for scripts; `steps` are those of the command."""
-        return {
-            "stack": self.stack,
-            "record": str(path),
-            "done": list(self.done),
-            "left": [step for step in steps if step not in self.done],
-            "tables": [
-                {
-                    "output": one.output,
-                    "name": one.name,
-                    "items": one.items,
-                    "backup": one.backup,
-                    "source": one.source,
-                    "sourceItems": one.source_items,
-                    "sourceBackup": one.source_backup,
-                }
-                for one in self.tables
-            ],
-            "next": what_next,
-        }
+    def report(self, path: Path, steps: Iterable[str], what_next: str) -> TablesReport:
+        """Return the record for scripts; `steps` are those of the command."""
+        return TablesReport(
+            stack=self.stack,
+            record=str(path),
+            done=self.done,
+            left=[step for step in steps if step not in self.done],
+            tables=self.tables,
+            next=what_next,
+        )
 
     def write(self, path: Path) -> None:
         """Write the record, whole or not at all. Raises InspectorError if it cannot be written."""
