@@ -43,7 +43,7 @@ from roundsman_console.facts.cost import documents as cost
 from roundsman_console.facts.doctor import documents as doctor
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
-from roundsman_console.facts.orders import documents as exports
+from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.table import record as tables
@@ -80,7 +80,7 @@ DOCUMENTS: Mapping[str, object] = {
     "dlq show": dead_letters.DeadLetterDetailsDocument,
     "delete": tables.TablesReport,
     "doctor": doctor.ReportDocument,
-    "export": exports.ExportDocument,
+    "export": exports.ExportedTo,
     "groups ls": groups.GroupListDocument,
     "groups show": groups.GroupDetailsDocument,
     "init": project.InitDocument,

@@ -13,11 +13,11 @@ import typer
 from rich.console import Console
 
 from roundsman_console.base.errors import FAILED, USAGE, ConsoleError
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.filter_options import AfterCursor, with_filters
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
-from roundsman_console.facts.orders.documents import ExportDocument
 from roundsman_console.facts.orders.export import Exported, Lines, export_pages
 from roundsman_console.facts.orders.selection import Selection
 
@@ -60,7 +60,7 @@ def export_command(
         with _opened(to, on=after is not None) as file:
             progress = _export(lines, selection, file, after, limit)
         if as_json:
-            document: ExportDocument = {"to": to or "", **progress.document()}
+            document = {"to": to or "", **document_of(progress)}
             print(json.dumps(document))
         _say(progress)
 

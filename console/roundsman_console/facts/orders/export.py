@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.lookup import mask_of_order, plan_of
 from roundsman_console.facts.order.masks import shown
 from roundsman_console.facts.order.view import task_document
-from roundsman_console.facts.orders.documents import ExportedDocument
 from roundsman_console.facts.orders.listing import Page, find
 from roundsman_console.facts.orders.selection import Selection, tags_of
 
@@ -23,26 +23,16 @@ AT_ONCE = 500  # tasks read per page at most; the cursor advances after each pag
 class Exported:
     """The progress of an export. The counts are numbers of tasks."""
 
-    exported: int = 0
-    looked_at: int = 0
-    unreadable: int = 0
+    exported: Count = 0
+    looked_at: Count = 0
+    unreadable: Count = 0
+    """The number of records that this code cannot read."""
     cursor: str | None = None
-    """Where to continue after the last written page; None at the beginning, and if `whole`."""
+    """The value of --after to continue with; null if all is written, or nothing was."""
     whole: bool = False
     """Whether no task is left to export."""
     stopped: str | None = None
-    """Why the export stopped early; None if it did not."""
-
-    def document(self) -> ExportedDocument:
-        """Return the progress as JSON for scripts."""
-        return {
-            "exported": self.exported,
-            "lookedAt": self.looked_at,
-            "unreadable": self.unreadable,
-            "cursor": self.cursor,
-            "whole": self.whole,
-            "stopped": self.stopped,
-        }
+    """Why the export stopped early; null if it did not, or if it reached --limit."""
 
     @property
     def sentence(self) -> str:
@@ -55,6 +45,18 @@ class Exported:
         if not self.whole:
             sentences.append("More tasks may exist.")
         return " ".join(sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTo(Exported):
+    """The progress of an export to a file.
+
+    Each line of the file is an object as `roundsman show` prints it, without history and, by
+    default, without results.
+    """
+
+    to: str = ""
+    """The name of the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from itertools import chain
 from roundsman.model.instants import iso
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import sentence_of
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.web.page_parts import AWS_ERRORS
 from roundsman_console.faces.web.selection_fields import asked_of, selection_of
 from roundsman_console.facts.orders.export import Exported, ExportedPage, Lines, export_pages
@@ -67,5 +68,5 @@ def end_line(progress: Exported) -> str:
     """Return the last line of a download that lacks orders: why, and the cursor to go on from."""
     on = " Continue with: roundsman export, the same filter and --after with this cursor."
     sentence = progress.sentence + ("" if progress.whole else on)
-    document = {**progress.document(), "sentence": sentence}
+    document = {**document_of(progress), "sentence": sentence}
     return json.dumps({"export": document}, separators=(",", ":")) + "\n"
