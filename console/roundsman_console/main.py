@@ -106,8 +106,8 @@ def loaded() -> TyperGroup:
     group.commands = {str(command.name): command.load() for command in COMMANDS}
     with _fast_import(_MAKER):
         names = import_module(_MAKER).names_of_single_verbs()
-    for name in names:
-        group.commands.setdefault(name, _made(name))
+    made = {name: _made(name) for name in names if name not in group.commands}
+    group.commands |= {name: command for name, command in made.items() if command is not None}
     return group
 
 

@@ -106,7 +106,7 @@ def test_functions_that_go_back_are_shown_first(
     monkeypatch.setattr(rollback, "find_changes", lambda _: changes)
     monkeypatch.setattr(rollback, "go_back", lambda _, found: gone.extend(found))
     page = browser.sends("rollback")
-    assert "Payment shop-payment 7 6" in page
+    assert "Payment: version 7, before 6" in page
     assert gone == []
     assert "went back. The stack's template still names the newer" in browser.carries_out(
         "rollback"

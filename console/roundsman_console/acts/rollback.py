@@ -12,7 +12,7 @@ it took to fail.
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore.exceptions import ClientError
@@ -26,7 +26,7 @@ from roundsman_console.aws.versions import functions_of, note_left, read_left
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import InspectorError
-from roundsman_console.base.result import Result, Shown
+from roundsman_console.base.result import Result
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -56,9 +56,9 @@ class VersionChange:
     name: str
     """As in the template: Payment, Scheduler."""
     function: str
-    left: Annotated[Count, Shown("Version now")]
+    left: Count
     """The version that ran until now."""
-    runs: Annotated[Count, Shown("Version before")]
+    runs: Count
     """The version that runs now."""
 
 
@@ -111,7 +111,7 @@ class RollbackVerb(StackVerb):
             go,
             version=str(changes),
             question=f"Go back with {functions} of {stack.name}?",
-            rows=changes,
+            notes=[f"{one.name}: version {one.left}, before {one.runs}" for one in changes],
         )
 
 

@@ -20,8 +20,6 @@ from roundsman_console.base.errors import InvalidArgument, WrongFields
 from roundsman_console.base.result import Result
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from roundsman_console.aws.stack import DeployedStack
 
 Form = Mapping[str, str]
@@ -192,7 +190,7 @@ class Asked:
 
     by: str
     reason: str
-    """Empty if the verb stores none."""
+    """Both are empty if the verb stores none."""
     wait: float
     """In seconds; 0 to send only."""
 
@@ -208,8 +206,8 @@ class Preview:
     """The state that was looked at: if it is another one by then, what is shown is shown again."""
     question: str = ""
     """What is asked at the terminal before it is done, if the verb is confirmed."""
-    rows: "Sequence[DataclassInstance]" = ()
-    """What it would act on."""
+    notes: Sequence[str] = ()
+    """What else is to be known before it is done, in lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,9 @@ from roundsman_console.acts.verb import FieldKind, Form, Verb
 from roundsman_console.acts.verbs import VERBS
 from roundsman_console.base.errors import InvalidArgument
 from tests.console.verbs import VERBS as COMMANDS
-from tests.console.verbs import options_of
+from tests.console.verbs import options_of, typed_example
+
+_, TOKEN, *_ = typed_example("answer")
 
 
 @pytest.mark.parametrize(
@@ -70,9 +72,9 @@ from tests.console.verbs import options_of
             AnswerVerb(callback="ord-1", step="approve", result=GivenResult(None)),
         ),
         (
-            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
-            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
-            AnswerVerb(callback="eyJ", failed="Refused", message="no budget"),
+            {"callback": TOKEN, "failed": "Refused", "message": "no budget"},
+            {"callback": TOKEN, "failed": "Refused", "message": "no budget"},
+            AnswerVerb(callback=TOKEN, failed="Refused", message="no budget"),
         ),
         (
             {"queue": "SchedulerQueue", "only": "5fea", "anyway": True},

@@ -120,7 +120,7 @@ class AnswerVerb(StackVerb):
         if (self.result is None) == (self.failure is None):
             why = "Give either --result or --failed. For no result, give --result null."
             raise WrongFields({"result": why})
-        if self.step is None:
+        if self.step is None:  # with a step, the order's record has the token
             _body(self.callback, self)
 
     def preview(self, stack: DeployedStack) -> Preview | AnswerResult:

@@ -17,8 +17,8 @@ from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, By, NoWait, Wait, Yes
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
-from roundsman_console.faces.cli.terminal import results
-from roundsman_console.faces.cli.text.result import print_result, table_of
+from roundsman_console.faces.cli.terminal import say
+from roundsman_console.faces.cli.text.result import print_result
 from roundsman_console.faces.cli.verb_options import (
     UnaskedYes,
     as_typed,
@@ -59,23 +59,24 @@ def command_of_verb(kind: type[StackVerb]) -> Callable[..., None]:
         by: str | None = None,
         wait: float = 0,
         no_wait: bool = False,
+        confirm_with: str | None = None,
+        yes: bool = False,
         **typed: object,
     ) -> None:
         with sentences():
             verb = kind.read(as_typed(kind, typed))
             why = read_reason(reason) if reason or kind.needs_reason == "required" else ""
-            asked = Asked(read_name(by), why, 0 if no_wait else wait)
+            name = read_name(by) if kind.needs_reason != "none" else ""
+            asked = Asked(name, why, 0 if no_wait else wait)
             found = announced_stack(stack)
             result: Result | Preview = verb.preview(found)
             if isinstance(result, Preview):
-                if result.rows and not as_json:
-                    results().print(table_of(result.rows))
+                if not as_json:
+                    say(*result.notes)
                 if kind.confirmed == "stack":
-                    given = typed["confirm"]
-                    name = given if isinstance(given, str) else None
-                    confirm_stack(result.question, found.name, name, as_json=as_json)
+                    confirm_stack(result.question, found.name, confirm_with, as_json=as_json)
                 elif kind.confirmed:
-                    confirm(result.question, yes=typed["yes"] is True)
+                    confirm(result.question, yes=yes)
                 result = _gone(result, asked)
             print_result(result, as_json=as_json)
 
@@ -98,7 +99,7 @@ def _common(kind: type[StackVerb]) -> Iterator[inspect.Parameter]:
         yield parameter("by", By, None)
     yield parameter("stack", StackOption, None)
     if kind.confirmed == "stack":
-        yield parameter("confirm", Confirm, None)
+        yield parameter("confirm_with", Confirm, None)
     yield parameter("as_json", AsJson, False)
     if kind.waits:
         yield parameter("wait", Wait, WAIT)

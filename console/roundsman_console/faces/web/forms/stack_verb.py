@@ -19,7 +19,7 @@ from roundsman_console.faces.web.command_page import (
     read_both,
     reason_of,
 )
-from roundsman_console.faces.web.result_tables import table_of, tables_of
+from roundsman_console.faces.web.result_tables import tables_of
 from roundsman_console.faces.web.session import Session
 from roundsman_console.inspector import Inspector
 
@@ -49,10 +49,10 @@ def _form_of(kind: type[StackVerb]) -> FormCommand:
         if isinstance(found, Result):
             return _ended(page, found, done=False)
         if not agreed(given, session, found.version):
-            tables = [table_of(found.rows)] if found.rows else []
-            page = replace(page, tables=tables)
+            page = replace(page, problems=found.notes)
             return asking(page, given, session, found.version, found.sentence)
-        return _ended(page, found.go(Asked(read_name(None), reason, WAIT)), done=True)
+        by = read_name(None) if kind.needs_reason != "none" else ""
+        return _ended(page, found.go(Asked(by, reason, WAIT)), done=True)
 
     return FormCommand(kind.name, show, carry_out)
 
