@@ -51,18 +51,14 @@ LONG = (
     "dead-letters",
     "dead-of-a-crash",
     "did",
-    "did-not",
     "doctor",
-    "fresh-key-refused",
     "look",
     "many-completed",
     "many-orders",
     "overdue",
-    "refused",
     "refused-for-good",
     "released",
     "undo-failed",
-    "waits",
 )
 """They take most of the time; what each shows has tests of its own, with smaller stories."""
 
