@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES: Final = {
     "roundsman": "layers/core/roundsman",
     "roundsman_console": "console/roundsman_console",
+    "roundsman_dev": "console/roundsman_dev",
     "roundsman_testing": "testing/roundsman_testing",
 }
 CODE: Final = {

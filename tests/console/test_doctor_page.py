@@ -3,8 +3,8 @@
 import os
 import re
 
-from roundsman_console.doctor.catalog import CATALOG
-from roundsman_console.doctor.documents import FindingKind, Severity
+from roundsman_console.facts.doctor.catalog import CATALOG
+from roundsman_console.facts.doctor.documents import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
 PAGE = RUNBOOK / "findings.md"

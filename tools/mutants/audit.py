@@ -2,7 +2,7 @@
 
 from tools.mutants.mutant import Mutant
 
-READING = "console/roundsman_console/audit/reading.py"
+READING = "console/roundsman_console/facts/audit/reading.py"
 TESTS = "tests/console/test_audit.py"
 CHECKS = "tests/unit/console/audit/test_checks.py"
 
@@ -33,7 +33,7 @@ AUDIT = (
     ),
     Mutant(
         name="the-times-of-an-undo-are-not-those-of-a-perform",
-        file="console/roundsman_console/audit/record_checks.py",
+        file="console/roundsman_console/facts/audit/record_checks.py",
         old="if record.process_state in CLAIMED and begun > SKEW:",
         new="if begun > SKEW:",
         tests=(f"{CHECKS}::test_an_item_that_is_undone_after_its_time_was_not_begun_then",),
@@ -41,7 +41,7 @@ AUDIT = (
     ),
     Mutant(
         name="contents-are-left-out-of-what-is-judged",
-        file="console/roundsman_console/audit/stored_order.py",
+        file="console/roundsman_console/facts/audit/stored_order.py",
         old='return text if text in ("", ERASED) else LEFT_OUT',
         new="return text",
         tests=(f"{CHECKS}::test_nothing_of_an_order_is_left_in_what_the_checks_see",),

@@ -2,7 +2,7 @@
 
 from tools.mutants.mutant import Mutant
 
-TASK_FINDINGS = "console/roundsman_console/doctor/tasks.py"
+TASK_FINDINGS = "console/roundsman_console/facts/doctor/tasks.py"
 TASKS = "tests/console/test_doctor_tasks.py"
 
 DOCTOR = (
@@ -16,7 +16,7 @@ DOCTOR = (
     ),
     Mutant(
         name="what-could-not-be-looked-at-is-not-well",
-        file="console/roundsman_console/doctor/report.py",
+        file="console/roundsman_console/facts/doctor/report.py",
         old="all(one.lacking for one in self.unseen)",
         new="bool(self.unseen or True)",
         tests=(
@@ -26,7 +26,7 @@ DOCTOR = (
     ),
     Mutant(
         name="a-mapping-that-was-not-seen-is-not-missing",
-        file="console/roundsman_console/doctor/queues.py",
+        file="console/roundsman_console/facts/doctor/queues.py",
         old="if mappings is not None and (",
         new="if (mappings := mappings or []) is not None and (",
         tests=(

@@ -100,7 +100,7 @@ EFFECTS = (
     ),
     Mutant(
         name="what-completes-after-the-dry-run-stands",
-        file="console/roundsman_console/bulk/dry_run.py",
+        file="console/roundsman_console/acts/bulk/dry_run.py",
         old="if completed_by is None or task.ended_at is None or task.ended_at <= completed_by",
         new="if True",
         tests=(
@@ -110,7 +110,7 @@ EFFECTS = (
     ),
     Mutant(
         name="ages-are-those-of-the-dry-run",
-        file="console/roundsman_console/bulk/dry_run.py",
+        file="console/roundsman_console/acts/bulk/dry_run.py",
         old="limit=PAGE, budget=PAGE_BUDGET, as_of=as_of)",
         new="limit=PAGE, budget=PAGE_BUDGET)",
         tests=(

@@ -2,12 +2,12 @@
 
 from tools.mutants.mutant import Mutant
 
-RESENDING = "console/roundsman_console/dead_letter/resend.py"
+RESENDING = "console/roundsman_console/acts/set_aside/resend.py"
 
 LETTERS = (
     Mutant(
         name="looking-moves-nothing",
-        file="console/roundsman_console/dead_letter/queues.py",
+        file="console/roundsman_console/facts/set_aside/queues.py",
         old='if "RedrivePolicy" in found:',
         new='if "RedrivePolicy" not in _ASKED:',
         tests=(
@@ -17,7 +17,7 @@ LETTERS = (
     ),
     Mutant(
         name="what-was-looked-at-is-let-go",
-        file="console/roundsman_console/dead_letter/peek.py",
+        file="console/roundsman_console/facts/set_aside/peek.py",
         old="held = list(self._held.values())",
         new="held: list[str] = []",
         tests=(
@@ -47,7 +47,7 @@ LETTERS = (
     ),
     Mutant(
         name="a-dead-letter-is-sent-before-it-is-deleted",
-        file="console/roundsman_console/dead_letter/redrive.py",
+        file="console/roundsman_console/acts/set_aside/redrive.py",
         old="send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)\n"
         "            look.delete(dead.letter)\n",
         new="look.delete(dead.letter)\n"
@@ -57,7 +57,7 @@ LETTERS = (
     ),
     Mutant(
         name="more-than-one-dead-letter-is-only-listed",
-        file="console/roundsman_console/dead_letter/dlq_command.py",
+        file="console/roundsman_console/faces/commands/dlq.py",
         old="return yes or len(result.candidates) <= 1",
         new="return True",
         tests=(

@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 LOOKING = (
     Mutant(
         name="a-start-waits-only-where-messages-wait",
-        file="console/roundsman_console/order/step_waits.py",
+        file="console/roundsman_console/facts/order/step_waits.py",
         old='        if not behind and self.waiting == 0:\n            return ""\n',
         new="",
         tests=(
@@ -15,7 +15,7 @@ LOOKING = (
     ),
     Mutant(
         name="only-performs-get-time-back",
-        file="console/roundsman_console/order/step_waits.py",
+        file="console/roundsman_console/facts/order/step_waits.py",
         old="moves = record.operation == PERFORM and self.task.ending is None",
         new="moves = True",
         tests=(
@@ -25,7 +25,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-wish-is-no-read-mark",
-        file="console/roundsman_console/stack/queues.py",
+        file="console/roundsman_console/facts/overview/queues.py",
         old="for key, mark in marks.items() if is_read_mark(key)}",
         new="for key, mark in marks.items()}",
         tests=(
@@ -35,7 +35,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-backlog-is-listed-once",
-        file="console/roundsman_console/alert/standing.py",
+        file="console/roundsman_console/facts/alert/standing.py",
         old="if not (behind and one.about in _ALARMS_OF_A_BACKLOG)",
         new="if one",
         tests=(
@@ -45,7 +45,7 @@ LOOKING = (
     ),
     Mutant(
         name="cursor-of-its-own-filter",
-        file="console/roundsman_console/orders/cursors.py",
+        file="console/roundsman_console/facts/orders/cursors.py",
         old="    if of != mark:",
         new="    if False:",
         tests=(
@@ -55,7 +55,7 @@ LOOKING = (
     ),
     Mutant(
         name="entries-of-one-instant-in-order",
-        file="console/roundsman_console/orders/listing.py",
+        file="console/roundsman_console/facts/orders/listing.py",
         old="in sorted(alike, key=lambda entry: entry.task_id, reverse=descending):",
         new="in alike:",
         tests=(
@@ -65,7 +65,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-page-has-a-budget",
-        file="console/roundsman_console/orders/listing.py",
+        file="console/roundsman_console/facts/orders/listing.py",
         old="            if self.looked_at >= self.budget or is_over():\n",
         new="            if is_over():\n",
         also=(("                if many == 0 or left <= 0:\n", "                if many == 0:\n"),),
@@ -76,7 +76,7 @@ LOOKING = (
     ),
     Mutant(
         name="the-record-not-the-index",
-        file="console/roundsman_console/orders/selection.py",
+        file="console/roundsman_console/facts/orders/selection.py",
         old="        and selection.group in (None, task.failure)\n",
         new="",
         tests=(
@@ -86,7 +86,7 @@ LOOKING = (
     ),
     Mutant(
         name="unprocessed-keys",
-        file="console/roundsman_console/orders/task_records.py",
+        file="console/roundsman_console/aws/task_records.py",
         old='wanted = page.get("UnprocessedKeys") or {}',
         new="wanted = {}",
         tests=(
@@ -96,7 +96,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-stopped-export-reports-how-far-it-came",
-        file="console/roundsman_console/orders/export.py",
+        file="console/roundsman_console/facts/orders/export.py",
         old="replace(progress, stopped=str(error))",
         new="replace(progress, cursor=after, stopped=str(error))",
         tests=(
@@ -106,7 +106,7 @@ LOOKING = (
     ),
     Mutant(
         name="results-are-not-exported",
-        file="console/roundsman_console/orders/export.py",
+        file="console/roundsman_console/facts/orders/export.py",
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(

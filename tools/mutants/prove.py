@@ -2,14 +2,14 @@
 
 from tools.mutants.mutant import Mutant
 
-REMOVAL = "console/roundsman_console/prove/removal.py"
-CHECKS = "console/roundsman_console/prove/checks.py"
-LEDGER = "console/roundsman_console/prove/application/ledger.py"
-COMMAND = "console/roundsman_console/prove/command.py"
-LOGS = "console/roundsman_console/prove/function_logs.py"
-LOG_CHECKS = "console/roundsman_console/prove/log_checks.py"
-RUN = "console/roundsman_console/prove/run.py"
-FAULTS = "console/roundsman_console/prove/faults.py"
+REMOVAL = "console/roundsman_dev/prove/removal.py"
+CHECKS = "console/roundsman_dev/prove/checks.py"
+LEDGER = "console/roundsman_dev/prove/application/ledger.py"
+COMMAND = "console/roundsman_dev/prove/command.py"
+LOGS = "console/roundsman_dev/prove/function_logs.py"
+LOG_CHECKS = "console/roundsman_dev/prove/log_checks.py"
+RUN = "console/roundsman_dev/prove/run.py"
+FAULTS = "console/roundsman_dev/prove/faults.py"
 PROVING = "tests/console/test_proving.py"
 PLANTS = "tests/unit/console/prove/test_plants.py"
 FAULT_TESTS = "tests/unit/console/prove/test_faults.py"
