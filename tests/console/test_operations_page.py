@@ -45,7 +45,6 @@ LONG = (
     "extended",
     "held",
     "undo-by-hand",
-    "again",
     "archived",
     "audited",
     "dead-letters",
