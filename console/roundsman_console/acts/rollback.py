@@ -93,7 +93,7 @@ class RollbackVerb(StackVerb):
     reason_options = ()
     needs_reason = "none"
     document = RollbackResult
-    confirmed = "stack"
+    names_stack = True
 
     def preview(self, stack: DeployedStack) -> Preview | RollbackResult:
         changes = find_changes(stack)

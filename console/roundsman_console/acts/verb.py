@@ -205,7 +205,7 @@ class Preview:
     version: str = ""
     """The state that was looked at: if it is another one by then, what is shown is shown again."""
     question: str = ""
-    """What is asked at the terminal before it is done, if the verb is confirmed."""
+    """What is asked at the terminal before it is done, if the verb is confirmed by a name."""
     notes: Sequence[str] = ()
     """What else is to be known before it is done, in lines."""
 
@@ -216,8 +216,8 @@ class StackVerb(Verb):
 
     about: ClassVar[str] = ""
     """The argument with the id of what it is about; empty for the stack."""
-    confirmed: ClassVar[Literal["", "yes", "stack"]] = ""
-    """How it is confirmed at a terminal: not, by `y`, or by the name of the stack."""
+    names_stack: ClassVar[bool] = False
+    """Whether it is confirmed by the name of the stack at a terminal."""
     waits: ClassVar[bool] = False
     """Whether the command may wait for the outcome."""
 

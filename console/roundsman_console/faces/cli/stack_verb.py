@@ -11,10 +11,9 @@ from roundsman_console.acts.verb import Asked, Preview, StackVerb
 from roundsman_console.base.errors import Interrupted
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import Result
-from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.confirm_stack import Confirm, confirm_stack
 from roundsman_console.faces.cli.errors import sentences
-from roundsman_console.faces.cli.options import AsJson, By, NoWait, Wait, Yes
+from roundsman_console.faces.cli.options import AsJson, By, NoWait, Wait
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import say
@@ -49,7 +48,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def command_of_verb(kind: type[StackVerb]) -> Callable[..., None]:
-    """Make the command of a verb: it previews it, asks if it is confirmed, and carries it out."""
+    """Make the command of a verb: it looks at what it would do, and does it."""
 
     def command(
         *,
@@ -59,8 +58,7 @@ def command_of_verb(kind: type[StackVerb]) -> Callable[..., None]:
         by: str | None = None,
         wait: float = 0,
         no_wait: bool = False,
-        confirm_with: str | None = None,
-        yes: bool = False,
+        named: str | None = None,
         **typed: object,
     ) -> None:
         with sentences():
@@ -73,10 +71,8 @@ def command_of_verb(kind: type[StackVerb]) -> Callable[..., None]:
             if isinstance(result, Preview):
                 if not as_json:
                     say(*result.notes)
-                if kind.confirmed == "stack":
-                    confirm_stack(result.question, found.name, confirm_with, as_json=as_json)
-                elif kind.confirmed:
-                    confirm(result.question, yes=yes)
+                if kind.names_stack:
+                    confirm_stack(result.question, found.name, named, as_json=as_json)
                 result = _gone(result, asked)
             print_result(result, as_json=as_json)
 
@@ -98,11 +94,11 @@ def _common(kind: type[StackVerb]) -> Iterator[inspect.Parameter]:
         yield reason_of(kind)
         yield parameter("by", By, None)
     yield parameter("stack", StackOption, None)
-    if kind.confirmed == "stack":
-        yield parameter("confirm_with", Confirm, None)
+    if kind.names_stack:
+        yield parameter("named", Confirm, None)
     yield parameter("as_json", AsJson, False)
     if kind.waits:
         yield parameter("wait", Wait, WAIT)
         yield parameter("no_wait", NoWait, False)
-    if kind.confirmed != "stack":
-        yield parameter("yes", Yes if kind.confirmed else UnaskedYes, False)
+    if not kind.names_stack:
+        yield parameter("yes", UnaskedYes, False)
