@@ -83,7 +83,7 @@ def test_it_is_a_command_with_help_and_options() -> None:
 def test_its_result_is_printed_as_lines_and_as_json() -> None:
     said = ("ann", "--times", "2", "--reason", "she is here", "--by", "bob")
     assert types(*said) == (
-        "Guest: ann of roundsman, by bob\nGreeted: 1970-01-01T00:00:00Z\nIt took: 3s\n"
+        "Guest: ann of roundsman, by bob\nGreeted: 1970-01-01T00:00:00Z\nIt took: 3 s\n"
     )
     assert json.loads(types(*said, "--json")) == {
         "guest": "ann of roundsman, by bob",
@@ -127,6 +127,6 @@ def test_it_is_a_form_that_shows_first_what_it_would_do(browser: Browser) -> Non
     assert journal == []
     page = browser.carries_out("greet", **fields)
     assert "Guest Greeted It took ann of roundsman, by " in page
-    assert "1970-01-01T00:00:00Z 3s" in page
+    assert "1970-01-01T00:00:00Z 3 s" in page
     # What was done is noted where everything is noted that was done in the console.
     assert [json.loads(line)["command"] for line in journal] == ["greet"]

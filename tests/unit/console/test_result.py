@@ -75,7 +75,7 @@ def test_what_nobody_labels_is_called_by_its_name() -> None:
     ("unit", "value", "in_json", "in_words"),
     [
         (EPOCH_MS, 1_500, "1970-01-01T00:00:01.500Z", "1970-01-01T00:00:01Z"),
-        (MS, 1_500, 1.5, "1s"),
+        (MS, 1_500, 1.5, "1 s"),
         (BYTES, 2_000, 2_000, "2,000 bytes"),
         (COUNT, 2_000, 2_000, "2,000"),
         (USD, 1_234.56789, 1_234.5679, "1,234.57 USD"),
