@@ -44,9 +44,9 @@ class Whole:
 @dataclass(frozen=True)
 class Sent(Whole):
     sent_at: Annotated[int | None, Shown("When", EPOCH_MS)]
-    parts: Sequence[Part] = ()
-    by_colour: Mapping[Colour, Part] | None = None
-    was_sent: Annotated[bool, Shown(name="sent")] = True
+    parts: Sequence[Part]
+    by_colour: Mapping[Colour, Part]
+    was_sent: Annotated[bool, Shown(name="sent")]
 
 
 SENT = Sent("k", Colour.RED, True, 0, (Part("a", 2_000), Part("b")), {Colour.RED: Part("c")})

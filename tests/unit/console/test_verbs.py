@@ -22,7 +22,7 @@ from roundsman_console.base.errors import InvalidArgument
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of, typed_example
 
-_, TOKEN, *_ = typed_example("answer")
+TOKEN = typed_example("answer")[1]
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,20 @@ def run_document(
     were refused; None to leave them out.
     """
     progress, terms = record.progress, record.run.terms
+    summary = run_summary(record)
     found: BulkRunDocument = {
-        **run_summary(record),
+        "runId": summary["runId"],
+        "command": summary["command"],
+        "by": summary["by"],
+        "reason": summary["reason"],
+        "selection": summary["selection"],
+        "startedAt": summary["startedAt"],
+        "state": summary["state"],
+        "why": summary["why"],
+        "selected": summary["selected"],
+        "sent": summary["sent"],
+        "failedAgain": summary["failedAgain"],
+        "notReached": summary["notReached"],
         "dryRun": False,
         "sender": record.run.starter,
         "savedAt": iso(record.saved_at) if record.version else None,
