@@ -52,6 +52,7 @@ COMPARED = {
     "docs/how-to/prove.md": "tests/docs/test_pasted_outputs.py",
     "docs/how-to/run-locally.md": "tests/docs/test_pasted_outputs.py",
     "docs/reference/workflow.md": "tests/docs/test_pasted_outputs.py",
+    "examples/tenant_onboarding/README.md": "examples/tenant_onboarding/tests/test_readme.py",
 }
 """The pages with blocks of output that are not marked, each with the module that compares them."""
 
@@ -60,9 +61,6 @@ NO_OUTPUT = re.compile(
     r"| +\+-| your app| \w+ -->"
 )
 """How a block begins that is typed, or drawn, and not printed."""
-
-BY_HAND = {"examples/tenant_onboarding/README.md"}
-"""The pages whose output is of a run on a local AWS, with its instants; no test has them yet."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def shown() -> list[Shown]:
 
 def test_each_block_of_output_is_compared_by_a_test() -> None:
     pages = {one.page for one in shown()}
-    assert pages - {*COMPARED, *BY_HAND} == set(), "compare it, or mark it as a run"
+    assert pages - {*COMPARED} == set(), "compare it, or mark it as a run"
     assert {*COMPARED} - {"docs/reference/cli.md", "README.md"} <= pages, (
         "it has no such block any more"
     )
