@@ -17,7 +17,6 @@ from rich.console import Console
 from roundsman import Compensation, DefinitionError, Retry, Step, Workflow
 from roundsman.definition.plan import plan_of
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.wire.alert import breaker_opened_alert
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import ConsoleError
 from roundsman_console.base.hints import hint
@@ -46,13 +45,11 @@ OUTPUT = ("", "console", "text")
 
 COMPARED = {
     "README.md": "tests/docs/test_readme.py",
-    "docs/how-to/run-the-demo.md": "tests/docs/test_demo_page.py",
     "docs/reference/cli.md": "tests/docs/test_reference.py",
     "docs/how-to/deploy.md": "tests/docs/test_pasted_outputs.py",
     "docs/how-to/prove.md": "tests/docs/test_pasted_outputs.py",
     "docs/how-to/run-locally.md": "tests/docs/test_pasted_outputs.py",
     "docs/reference/workflow.md": "tests/docs/test_pasted_outputs.py",
-    "examples/tenant_onboarding/README.md": "examples/tenant_onboarding/tests/test_readme.py",
 }
 """The pages with blocks of output that are not marked, each with the module that compares them."""
 
@@ -132,15 +129,6 @@ def test_the_reference_shows_where_a_stack_is_as_commands_do(
     arn = "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/1"
     stack = DeployedStack("shop", {}, {}, arn=arn, endpoint="https://aws.example")
     assert of("docs/reference/cli.md", "Stack ") == f"{where(stack)}\n"
-
-
-def test_the_page_on_deployment_shows_the_alert_that_is_sent() -> None:
-    alert = breaker_opened_alert("payment", "503", opened_at=0, until=0)
-    begin, _, end = of("docs/how-to/deploy.md", "Roundsman: ").partition("; ...")
-    title, *rest = begin.splitlines()
-    assert title == alert.subject
-    assert joined("\n".join(rest)) in joined(alert.text)
-    assert joined(end) in joined(alert.text)
 
 
 def test_the_page_on_deployment_shows_what_preflight_says_of_orders() -> None:

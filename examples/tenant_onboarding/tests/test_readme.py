@@ -1,4 +1,4 @@
-"""The README shows what its commands print; instants and tokens are other ones each time.
+"""The commands of the README do what it says.
 
 The world stands in for the local AWS, and the test's server for the stand-ins of the services.
 """
@@ -28,13 +28,7 @@ TYPED = [
     for line in block.splitlines()
     if line.startswith(("roundsman ", "curl "))
 ]
-PRINTED = re.findall(r"```\n((?:business|declined)  .*?)```", PAGE, re.S)
-STEADY = (
-    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "INSTANT"),
-    (r"\b\d\d:\d\d:\d\d\b", "TIME "),
-    (r"\b[0-9a-f]{4}-[0-9a-f]{10}\.[\d.]+", "LOCK"),
-    (r"\bf-[0-9a-f]{8}\b", "GROUP"),
-)
+[SAID] = re.findall(r"the officer is asked \(`(.*?)`\)", PAGE)
 
 
 class Waiting:
@@ -68,13 +62,6 @@ def types(line: str) -> str:
     return done.stdout
 
 
-def in_words(text: str) -> list[str]:
-    """The words of an output, without what is another one each time."""
-    for pattern, steady in STEADY:
-        text = re.sub(pattern, steady, text)
-    return text.split()
-
-
 def command(begin: str) -> str:
     [found] = [line for line in TYPED if line.startswith(begin)]
     return found
@@ -88,20 +75,20 @@ def token(services: RemoteServices, order_id: str) -> str:
     return str(re.findall(r'"token": "([^"]+)"', json.dumps(found))[-1])
 
 
-def test_an_approved_tenant_is_shown_as_on_the_page(
+def test_an_approved_tenant_is_onboarded_by_the_commands_of_the_page(
     reader: World, roundsman_services: RemoteServices
 ) -> None:
     types(command("roundsman submit"))
     reader.run(until=lambda: reader.waits_for_answer("business", "approve_tenant"))
     reader.run(for_=timedelta(minutes=1))
-    assert in_words(types(command("roundsman show"))) == in_words(PRINTED[0])
+    assert SAID in types(command("roundsman show"))
     approved = command("roundsman answer TOKEN --result")
     types(approved.replace("TOKEN", token(roundsman_services, "business")))
     reader.run()
     assert types("roundsman show business").startswith("business  tenant_onboarding  Completed\n")
 
 
-def test_a_declined_tenant_is_shown_as_on_the_page(
+def test_a_declined_tenant_is_undone_by_the_commands_of_the_page(
     reader: World, roundsman_services: RemoteServices, tmp_path: Path
 ) -> None:
     event = json.loads((PROJECT / "events" / "business.json").read_text(encoding="utf-8"))
@@ -113,9 +100,7 @@ def test_a_declined_tenant_is_shown_as_on_the_page(
     declined = command("roundsman answer TOKEN --failed")
     types(declined.replace("TOKEN", token(roundsman_services, "declined")))
     reader.run()
-    shown = types("roundsman show declined")
-    words = in_words(PRINTED[1])
-    assert in_words(shown)[: len(words)] == words
+    assert types("roundsman show declined").startswith("declined  tenant_onboarding  Undone\n")
 
 
 def test_the_invalid_event_is_rejected_with_each_of_its_problems(reader: World) -> None:
