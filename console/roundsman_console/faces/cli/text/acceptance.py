@@ -2,9 +2,9 @@
 
 from roundsman.command_line import command_line
 from roundsman_console.acts.order.acceptance import Became
-from roundsman_console.acts.order.commands import CommandOutcome
 from roundsman_console.base.errors import UNCONFIRMED, ConsoleError
 from roundsman_console.base.hints import hint
+from roundsman_console.base.result import CommandOutcome
 from roundsman_console.base.sanitize import inert
 
 
