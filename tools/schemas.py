@@ -132,7 +132,7 @@ TITLES: Mapping[str, str] = {
 
 def documents() -> dict[str, object]:
     """Return the type of what each command prints with --json; of a declared verb, its result."""
-    return {**DOCUMENTS, **{verb.name: verb.document for verb in verbs.VERBS}}
+    return {**{verb.name: verb.document for verb in verbs.VERBS}, **DOCUMENTS}
 
 
 def schema_of(command: str) -> Schema:
