@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
 
-HEADING = ("| field | value | if absent | meaning |", "| --- | --- | --- | --- |")
+HEADING = ("| field | value | meaning |", "| --- | --- | --- |")
 
 
 def request() -> str:
@@ -140,16 +140,18 @@ def _of_the_page(text: str, fields: "AnyTable") -> str:
 def _row(field: "AnyField", meaning: str) -> str:
     if field.since > 1:
         meaning += f" Format {field.since}."
-    cells = (f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|"))
+    value = f"{field.label}{_default(field.default)}"
+    cells = (f"`{field.name}`", value, meaning.replace("|", "\\|"))
     return f"| {' | '.join(cells)} |"
 
 
 def _default(default: object) -> str:
+    """Return what follows the kind of value: that it is required, or what its absence means."""
     if isinstance(default, Required):
-        return "*required*"
+        return ", *required*"
     if isinstance(default, bool):
-        return str(default).lower()
-    return str(default) if default or default == 0 else "none"
+        return f", else {str(default).lower()}"
+    return f", else {default}" if default or default == 0 else ""
 
 
 def docstrings(kind: type) -> dict[str, str]:
