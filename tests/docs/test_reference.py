@@ -86,7 +86,7 @@ MODULES = {
 @pytest.mark.parametrize("page", MODULES)
 def test_every_field_of_a_table_is_on_its_page(page: str) -> None:
     text = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    rows = set(re.findall(r"^- `(\w+)` \(", text, re.MULTILINE))
     for module in MODULES[page]:
         tables = tables_of(module)
         assert tables, module
@@ -96,17 +96,16 @@ def test_every_field_of_a_table_is_on_its_page(page: str) -> None:
 
 def test_a_row_says_the_fields_name_value_default_and_meaning() -> None:
     rows = field_pages.step().splitlines()
-    assert rows[0] == "| field | value | meaning |"
-    found = {row.split("`")[1]: row for row in rows[2:] if row.startswith("| `")}
+    found = {row.split("`")[1]: row for row in rows if row.startswith("- `")}
     assert found["Round"] == (
-        "| `Round` | whole number, else 1 | The generation of the idempotency key;"
-        " a fresh key begins the next round. |"
+        "- `Round` (whole number, else 1): The generation of the idempotency key;"
+        " a fresh key begins the next round."
     )
-    assert "| `skipped`, `next agent`, `new key` |" in found["AfterUndo"]
+    assert "(`skipped`, `next agent`, `new key`): " in found["AfterUndo"]
     assert "absent if it stays Undone" in found["AfterUndo"]
     assert "tried before `Agent`" in found["Tried"]
-    assert "| true or false, else false |" in found["Waiting"]
-    assert ", *required* |" in found["ProcessState"]
+    assert "(true or false, else false): " in found["Waiting"]
+    assert ", *required*): " in found["ProcessState"]
 
 
 def test_a_field_without_a_docstring_is_refused() -> None:
