@@ -41,7 +41,7 @@ def main() -> int:
         with _engine() as engine:
             if arguments.parts == [RECORD]:
                 record(engine(), _say, times=not arguments.counts_only)
-                print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
+                print("Recorded in facts/cost/figures.json of the console; look at git diff.")
                 return 0
             setting = Setting(engine, _say, arguments.runs, arguments.orders)
             for name in arguments.parts:

@@ -9,7 +9,7 @@ from botocore.config import Config
 from hypothesis import HealthCheck, settings
 
 from roundsman.aws import clients
-from roundsman_console.hints import remember_stack
+from roundsman_console.base.hints import remember_stack
 from roundsman_testing.stack.computed_once import computed_once
 
 pytest_plugins = ["tests.support.dynamodb_local", "pytester"]

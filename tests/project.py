@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from roundsman_console.template import Document, Template
+from roundsman_dev.template import Document, Template
 from roundsman_testing.stack import Clock, Services, Stack, deployed
 from roundsman_testing.stack.resources import StackOnMoto, create_stack_on_moto
 

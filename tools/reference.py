@@ -15,7 +15,7 @@ from typing import Any
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman_console.main import loaded
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.template import Document, Json, mapping_of, part
 from tools import field_pages, state_diagram, template_rights
 
 ROOT = Path(__file__).resolve().parents[1]

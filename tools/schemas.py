@@ -27,25 +27,31 @@ from typing import (
 )
 
 from roundsman.model.events import CommandKind
-from roundsman_console import documents as console
-from roundsman_console.agent import documents as agents
-from roundsman_console.alert import documents as alerts
-from roundsman_console.alert import messages as alert_messages
-from roundsman_console.audit import documents as audit
-from roundsman_console.bulk import documents as bulk
-from roundsman_console.changes import documents as changes
-from roundsman_console.constraints import Instant, Keyword
-from roundsman_console.dead_letter import documents as dead_letters
-from roundsman_console.doctor import documents as doctor
-from roundsman_console.group import documents as groups
-from roundsman_console.order import documents as tasks
-from roundsman_console.preflight import documents as preflight
-from roundsman_console.prove import documents as proofs
-from roundsman_console.reconcile import documents as recovery
-from roundsman_console.smoke import documents as smoke
-from roundsman_console.stack import documents as stats
-from roundsman_console.table import documents as tables
-from roundsman_console.verbs.declared import VERBS
+from roundsman_console.acts.documents import bulk, events, smoke
+from roundsman_console.acts.documents import reconcile as recovery
+from roundsman_console.acts.verbs import VERBS
+from roundsman_console.base.constraints import Instant, Keyword
+from roundsman_console.faces.web import documents as ui
+from roundsman_console.facts.agent import documents as agents
+from roundsman_console.facts.alert import documents as alerts
+from roundsman_console.facts.alert import messages as alert_messages
+from roundsman_console.facts.audit import documents as audit
+from roundsman_console.facts.cost import documents as cost
+from roundsman_console.facts.doctor import documents as doctor
+from roundsman_console.facts.group import documents as groups
+from roundsman_console.facts.order import documents as tasks
+from roundsman_console.facts.orders import documents as exports
+from roundsman_console.facts.overview import documents as stats
+from roundsman_console.facts.set_aside import documents as dead_letters
+from roundsman_console.facts.table import documents as tables
+from roundsman_dev.changes import documents as changes
+from roundsman_dev.check import documents as check
+from roundsman_dev.local import documents as local
+from roundsman_dev.preflight import documents as preflight
+from roundsman_dev.project import documents as project
+from roundsman_dev.prove import documents as proofs
+from roundsman_dev.services import documents as services
+from tools.demo import documents as demo
 from tools.field_pages import docstrings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -61,22 +67,22 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
     "changes": changes.ChangesDocument,
-    "check": console.CheckDocument,
-    "cost": console.CostDocument,
-    "demo": console.UiDocument,
+    "check": check.CheckDocument,
+    "cost": cost.CostDocument,
+    "demo": ui.UiDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
     "delete": tables.TablesDocument,
     "doctor": doctor.ReportDocument,
-    "export": console.ExportDocument,
+    "export": exports.ExportDocument,
     "groups ls": groups.GroupListDocument,
     "groups show": groups.GroupDetailsDocument,
-    "init": console.InitDocument,
-    "local deploy": console.LocalUpDocument,
-    "local status": console.LocalStatusDocument,
-    "local up": console.LocalUpDocument,
+    "init": project.InitDocument,
+    "local deploy": local.LocalUpDocument,
+    "local status": local.LocalStatusDocument,
+    "local up": local.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
-    "make demo": console.DemoDocument,
+    "make demo": demo.DemoDocument,
     "preflight": preflight.PreflightDocument,
     "prove": proofs.ProofReportDocument,
     "rejected ls": dead_letters.RejectionListDocument,
@@ -84,13 +90,13 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected show": dead_letters.RejectionDocument,
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesDocument),
     "rollback": stats.RollbackDocument,
-    "services": console.ServicesDocument,
-    "ui": console.UiDocument,
+    "services": services.ServicesDocument,
+    "ui": ui.UiDocument,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
     "stats": stats.StatsDocument,
-    "signal": console.SignalDocument,
-    "submit": console.SubmitDocument,
+    "signal": events.SignalDocument,
+    "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,
     "why": tasks.DiagnosisDocument,

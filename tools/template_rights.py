@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from roundsman_console.check.reading import at, items, mappings_in, of_type, queues
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.check.reading import at, items, mappings_in, of_type, queues
+from roundsman_dev.template import Document, Json, mapping_of, part
 
 AGENT = "<Agent>"
 ACCOUNT = "every principal of the account"

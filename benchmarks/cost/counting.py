@@ -12,11 +12,11 @@ from benchmarks.harness.sizes import Value, item_bytes
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
-from roundsman_console.check.reading import is_made, mappings_in, of_type
-from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
-from roundsman_console.cost.model import PROFILES
-from roundsman_console.cost.records import FEW_STEPS
-from roundsman_console.template import Document, mapping_of, part
+from roundsman_console.facts.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
+from roundsman_console.facts.cost.model import PROFILES
+from roundsman_console.facts.cost.records import FEW_STEPS
+from roundsman_dev.check.reading import is_made, mappings_in, of_type
+from roundsman_dev.template import Document, mapping_of, part
 
 AGE_OF_ALL_THAT_IS_KEPT = 11 * SECOND  # marks are written every 10 s, the rest is cached for 5 s
 # A single order still sends one message at a time.

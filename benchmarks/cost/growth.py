@@ -9,7 +9,7 @@ from benchmarks.harness.orders import counted, order
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.facts.cost.prices import load_prices
 
 BY_STEPS = tuple(WorkflowShape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
 BY_RESULTS = tuple(WorkflowShape(4, result_bytes=size) for size in (250, 1000, 4000))

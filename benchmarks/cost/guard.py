@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from benchmarks.cost.counting import Everything
-from roundsman_console.cost.figures import Figures, OrderUse, Role
+from roundsman_console.facts.cost.figures import Figures, OrderUse, Role
 
 SLACK = {"log_bytes": 0.01}
 """The allowed relative difference of a figure; a few bytes in a log line are not relevant."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.model import (
+from roundsman_console.faces.cli.text.cost import COLUMNS, volume_rows
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.model import (
     PER_ORDER,
     Bill,
     Units,
@@ -15,9 +16,8 @@ from roundsman_console.cost.model import (
     rivals_of,
     units_of,
 )
-from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.text import COLUMNS, volume_rows
-from roundsman_console.cost.volumes import volumes_of
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_console.facts.cost.volumes import volumes_of
 
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)

@@ -7,7 +7,7 @@ from benchmarks.cost.counting import Everything, count_everything, weigh_records
 from benchmarks.cost.growth import Grown, grown
 from benchmarks.harness.stand_ins import WorkflowShape
 from benchmarks.speed.timing import time_everything
-from roundsman_console.cost.figures import (
+from roundsman_console.facts.cost.figures import (
     FILE,
     Figures,
     RecordSize,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from benchmarks.cost.counting import Counted, Everything, count_everything
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.figures import OrderUse
+from roundsman_console.facts.cost.figures import OrderUse
 
 ORDERS = ("busy", "quiet", "cold", "statuses", "batch_5", "batch_10")
 MEANT = {

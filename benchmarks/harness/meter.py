@@ -22,9 +22,9 @@ import boto3
 from benchmarks.harness.metric_filters import MetricFilter, metric_filters
 from benchmarks.harness.sizes import Value, item_bytes
 from roundsman.aws.dynamodb.settled import StoredItem, is_row
-from roundsman_console.check.reading import is_made
-from roundsman_console.cost.records import KB
-from roundsman_console.template import part
+from roundsman_console.facts.cost.records import KB
+from roundsman_dev.check.reading import is_made
+from roundsman_dev.template import part
 from roundsman_testing.stack import Context, Stack
 
 if TYPE_CHECKING:

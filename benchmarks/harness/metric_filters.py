@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     mappings_in,
     of_type,
     reference,
 )
-from roundsman_console.template import Document, Json, TemplateProblem
+from roundsman_dev.template import Document, Json, TemplateProblem
 
 MOST_DIMENSIONS = 3
 """Of one metric filter."""

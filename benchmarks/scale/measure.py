@@ -17,9 +17,9 @@ from benchmarks.scale.plan import (
     setting,
 )
 from benchmarks.scale.quotas import load_quotas
-from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.prices import load_prices
-from roundsman_console.template import Template, mapping_of, part
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_dev.template import Template, mapping_of, part
 
 ROOT = Path(__file__).parents[2]
 OVERDUE = (100, 1_000, 10_000, 100_000)

@@ -12,9 +12,9 @@ from benchmarks.scale.quotas import Quotas
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL
 from roundsman.supervisor.shard_leases import shards_at_once
-from roundsman_console.cost.figures import Figures
-from roundsman_console.cost.model import Wanted, bill_of, message_ms
-from roundsman_console.cost.prices import Prices
+from roundsman_console.facts.cost.figures import Figures
+from roundsman_console.facts.cost.model import Wanted, bill_of, message_ms
+from roundsman_console.facts.cost.prices import Prices
 
 AGENTS = 4
 SCHEDULER_QUEUES = 5  # its own queue, and a reply queue for each agent

@@ -1,9 +1,9 @@
 """Models what an order waits for in the system itself, on AWS: the path of its messages.
 
 The time of a function is its measured processor time at its share of a processor, plus an assumed
-wait for each answer of AWS (`roundsman_console.cost.model.message_ms`). Services take no time in
-the path. Lambda reads a queue by long polling, so a message waits for the invocation only, as long
-as an instance is free (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html). AWS
+wait for each answer of AWS (`message_ms` of the cost model). Services take no time in the path.
+Lambda reads a queue by long polling, so a message waits for the invocation only, as long as an
+instance is free (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html). AWS
 publishes no figure for this; it is assumed (`PICK_UP`). The part `throughput` measures the same
 path on the emulator.
 """
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.figures import Figures, load_figures
-from roundsman_console.cost.model import Wanted, message_ms
-from roundsman_console.cost.prices import Prices, load_prices
+from roundsman_console.facts.cost.figures import Figures, load_figures
+from roundsman_console.facts.cost.model import Wanted, message_ms
+from roundsman_console.facts.cost.prices import Prices, load_prices
 
 PICK_UP = 15.0  # ms from a message's acceptance to the invocation of an idle instance; assumed
 STEPS = 4

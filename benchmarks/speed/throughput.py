@@ -22,7 +22,7 @@ from benchmarks.harness.stack import TEMPLATE
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.speed.step_functions import state_machine
 from benchmarks.speed.timing import machine
-from roundsman_console.local import LocalAws
+from roundsman_dev.local import LocalAws
 from roundsman_testing.remote_services import RemoteServices
 
 SERVICE_MS = 10

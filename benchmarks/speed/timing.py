@@ -16,7 +16,7 @@ from benchmarks.harness.meter import Counts, Meter, metered
 from benchmarks.harness.orders import counted, order
 from benchmarks.harness.stack import stack_on_the_engine
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman_console.cost.figures import Times
+from roundsman_console.facts.cost.figures import Times
 
 WARM_UP = 3
 RUNS = 20

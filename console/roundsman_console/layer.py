@@ -16,7 +16,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 import roundsman
-from roundsman_console.locks_folder import lock
+from roundsman_console.base.locks_folder import lock
 
 PURE_PYTHON = ("--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none")
 _NOT_FOUND = re.compile(

@@ -128,7 +128,7 @@ def roundsman_services(roundsman_template: Path, roundsman_clock: "Clock") -> "I
     Each new stack resets them. Override it with None in a project whose agents do not call them.
     """
     _check_installed("A stack on moto", STACK, "testing")
-    from roundsman_console.template import Template, TemplateProblem
+    from roundsman_dev.template import Template, TemplateProblem
     from roundsman_testing.remote_services import RemoteServices
 
     try:
@@ -149,7 +149,7 @@ def roundsman_parameters(
     add to these.
     """
     _check_installed("A stack on moto", STACK, "testing")
-    from roundsman_console.template import Template, TemplateProblem, mapping_of, part
+    from roundsman_dev.template import Template, TemplateProblem, mapping_of, part
 
     if roundsman_services is None:
         return {}
@@ -199,8 +199,8 @@ def roundsman_stack(
 def roundsman_check(pytestconfig: pytest.Config) -> "Callable[[], list[str]]":
     """A function that returns what `roundsman check` finds in this project; empty if nothing."""
     _check_installed("A stack on moto", STACK, "testing")
-    from roundsman_console.check import RULES
-    from roundsman_console.check.project import read_project
+    from roundsman_dev.check import RULES
+    from roundsman_dev.check.project import read_project
 
     def check() -> list[str]:
         application = read_project(pytestconfig.rootpath)

@@ -127,14 +127,14 @@ def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_l
     assert len(files) > len(PURE)
     for path in files:
         heads = {name.partition(".")[0] for name in imported(path)}
-        assert not heads & {"workflows", "roundsman_console"}, path
+        assert not heads & {"workflows", "roundsman_console", "roundsman_dev"}, path
 
 
 def test_what_runs_on_lambda_imports_neither_the_test_kit_nor_the_console() -> None:
     folders = (CORE, ROOT / "layers" / "workflows", ROOT / "functions")
     files = [path for folder in folders for path in folder.rglob("*.py")]
     for path in files:
-        absent = ("roundsman_testing", "roundsman_console")
+        absent = ("roundsman_testing", "roundsman_console", "roundsman_dev")
         assert not [name for name in imported(path) if name.startswith(absent)], path
 
 
@@ -144,7 +144,7 @@ def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_
 ) -> None:
     known = {*sys.stdlib_module_names, "jmespath", "roundsman", "roundsman_testing"}
     if path.parent.name == "stack":
-        known |= {*STACK_KIT, "roundsman_console"}  # it reads templates
+        known |= {*STACK_KIT, "roundsman_dev"}  # it reads templates
     if path.parent.name == "dynamodb":
         known.add("botocore")  # a call to its tables raises what a client raises
     if path.name == "aws.py":
@@ -154,26 +154,26 @@ def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_
     if path.name in ("guards.py", "powertools.py"):
         known.add("aws_lambda_powertools")  # the circuit breaker that an agent has
     if path.name == "plugin.py":
-        known |= {"pytest", "roundsman_console"}  # the fixture roundsman_check
+        known |= {"pytest", "roundsman_dev"}  # the fixture roundsman_check
     others = [name for name in imported(path) if name not in JUDGES]
     assert {name.partition(".")[0] for name in others} <= known
 
 
-AUDIT = ROOT / "console" / "roundsman_console" / "audit"
+AUDIT = ROOT / "console" / "roundsman_console" / "facts" / "audit"
 JUDGES = {
-    "roundsman_console.audit",
-    "roundsman_console.audit.checks",
-    "roundsman_console.audit.effect_checks",
-    "roundsman_console.audit.history_checks",
-    "roundsman_console.audit.needs",
-    "roundsman_console.audit.promises",
-    "roundsman_console.audit.record_checks",
-    "roundsman_console.audit.stored_order",
+    "roundsman_console.facts.audit",
+    "roundsman_console.facts.audit.checks",
+    "roundsman_console.facts.audit.effect_checks",
+    "roundsman_console.facts.audit.history_checks",
+    "roundsman_console.facts.audit.needs",
+    "roundsman_console.facts.audit.promises",
+    "roundsman_console.facts.audit.record_checks",
+    "roundsman_console.facts.audit.stored_order",
 }
 """The promises and their checks, which belong to `roundsman audit` and which the test kit uses."""
 
 
-@pytest.mark.parametrize("name", sorted(JUDGES - {"roundsman_console.audit"}))
+@pytest.mark.parametrize("name", sorted(JUDGES - {"roundsman_console.facts.audit"}))
 def test_the_checks_that_the_test_kit_uses_know_neither_aws_nor_the_rest_of_the_console(
     name: str,
 ) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "console/roundsman_console"
-VIEWS = {CONSOLE / "order/view.py", CONSOLE / "order/timeline.py", CONSOLE / "group/view.py"}
+FACTS = CONSOLE / "facts"
+VIEWS = {FACTS / "order/view.py", FACTS / "order/timeline.py", FACTS / "group/view.py"}
 """What is given a task, and does not choose which."""
 MAKES_A_VIEW = re.compile(r"\b(task_document|page_document|task_summary|happenings)\(")
 IS_SHOWN = re.compile(r"import (?:\([^)]*|.*)\b(find_shown|shown_tasks|newest_failures|shown)\b")
@@ -22,7 +23,7 @@ def sources() -> dict[str, str]:
 
 def test_a_view_of_a_task_is_made_from_the_task_as_it_is_shown() -> None:
     makers = {name: text for name, text in sources().items() if MAKES_A_VIEW.search(text)}
-    assert "console/roundsman_console/order/show_command.py" in makers
+    assert "console/roundsman_console/faces/commands/show.py" in makers
     forgotten = [
         name
         for name, text in makers.items()

@@ -8,9 +8,9 @@ import pytest
 from roundsman.aws.dynamodb import settled
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
-from roundsman_console.cost import records
-from roundsman_console.cost.figures import ShapeUse, load_figures, save_figures
-from roundsman_console.cost.model import (
+from roundsman_console.facts.cost import records
+from roundsman_console.facts.cost.figures import ShapeUse, load_figures, save_figures
+from roundsman_console.facts.cost.model import (
     MARKED_EVERY,
     Bill,
     Wanted,
@@ -21,8 +21,8 @@ from roundsman_console.cost.model import (
     stored_of,
     units_of,
 )
-from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.volumes import VOLUMES, volumes_of
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_console.facts.cost.volumes import VOLUMES, volumes_of
 
 FIGURES, PRICES = load_figures(), load_prices()
 BUSY = 1e12  # orders a month: what an instance reads once in five seconds is of little matter

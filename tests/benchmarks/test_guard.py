@@ -8,7 +8,7 @@ from benchmarks.cost.counting import BATCHES, Everything, count_everything
 from benchmarks.cost.growth import grown
 from benchmarks.cost.guard import RISEN, call_complaints, complaints, standing_complaints
 from benchmarks.harness.stand_ins import WorkflowShape
-from roundsman_console.cost.figures import OrderUse, load_figures
+from roundsman_console.facts.cost.figures import OrderUse, load_figures
 
 MOST_WRITE_UNITS_OF_FIFTY = 34
 """The write units of an order with fifty steps side by side; a write for each reply makes 85."""

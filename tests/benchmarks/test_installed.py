@@ -10,7 +10,7 @@ from benchmarks.installed import PARTS, RECORD, main
 
 ROOT = Path(__file__).parents[2]
 MEASURED = json.loads(RECORD.read_text(encoding="utf-8"))
-MAKEFILE = "console/roundsman_console/project/skeleton/Makefile"
+MAKEFILE = "console/roundsman_dev/project/skeleton/Makefile"
 MOST = {"unit": 120, "test": 300, "demo": 350}
 """Megabytes: of an application, and of the demo with its local AWS."""
 NAMED = [

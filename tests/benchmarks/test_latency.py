@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.speed.latency import PICK_UP, path, waits_ms
-from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.prices import load_prices
 
 FIGURES, PRICES = load_figures(), load_prices()
 HOPS = path(4, FIGURES, PRICES)

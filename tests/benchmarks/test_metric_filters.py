@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.harness.metric_filters import MetricValue, metric_filters
-from roundsman_console.template import Document, Json, TemplateProblem
+from roundsman_dev.template import Document, Json, TemplateProblem
 
 BY_STEP: list[Json] = [{"Key": "step", "Value": "$.step"}]
 

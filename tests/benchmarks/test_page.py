@@ -14,9 +14,9 @@ from benchmarks.scale import measure as scale
 from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.speed import latency
-from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.model import PROFILES, Wanted, bill_of
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.model import PROFILES, Wanted, bill_of
+from roundsman_console.facts.cost.prices import load_prices
 from tests.project import translate
 from tests.support.template_reading import alarms
 

@@ -15,8 +15,8 @@ from benchmarks.scale.plan import (
 )
 from benchmarks.scale.quotas import load_quotas
 from roundsman.supervisor.shard_leases import shards_at_once
-from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.prices import load_prices
 
 MEASURED = Measured(load_figures(), load_prices(), load_quotas())
 

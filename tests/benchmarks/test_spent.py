@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.usage import Spent, sizes_of, spent_of
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_console.facts.cost.usage import Spent, sizes_of, spent_of
 
 PRICES = load_prices()
 MILLION = 1_000_000.0

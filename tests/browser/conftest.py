@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.responses import Response
 
-from roundsman_console.application import application_events
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.application import Console, Values
+from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web.application import Console, Values
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.browser.desk import Desk, served, started_chromium
 from tests.browser.stories import busy
@@ -42,8 +42,8 @@ FAST = dict.fromkeys(
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
-    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 600)
-    monkeypatch.setattr("roundsman_console.web.deadlines.PAGE_SECONDS", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
 
 
 @pytest.fixture(scope="package")

@@ -12,12 +12,12 @@ import pytest
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 
+from roundsman_console.faces.web import application as web
+from roundsman_console.faces.web import deadlines, work
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.server import listening
+from roundsman_console.faces.web.whereabouts import find_whereabouts
 from roundsman_console.inspector import Inspector
-from roundsman_console.web import application as web
-from roundsman_console.web import deadlines, work
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.server import listening
-from roundsman_console.web.whereabouts import find_whereabouts
 from tests.console.operators import Operator
 from tools.engines.chromium import find_chromium
 from tools.engines.runtimes import ToolError

@@ -1,6 +1,6 @@
 """The addresses of every page of the console, for a stack in which everything has happened."""
 
-from roundsman_console.web.work import Work, WorkResult, works_of
+from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from tests.browser.desk import Desk
 
 FORMS = {

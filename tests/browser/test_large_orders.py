@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.live import LIVE_SECONDS
 from tests.browser.desk import NARROW, Desk
 from tests.browser.test_reading import CUT_OFF, OUTSIDE, faults
 from tests.support.large_orders import REFUSED, chain_of, fan_of, side_by_side, store

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.model.instants import SECOND
-from roundsman_console.web.time_style import STYLES
+from roundsman_console.faces.web.time_style import STYLES
 from tests.browser.desk import NARROW, Desk
 from tests.console.operators import DECLINED
 from tests.moto.orders import order

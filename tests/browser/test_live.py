@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.model.instants import MINUTE, SECOND, iso
-from roundsman_console.web.times import HOUR, words
+from roundsman_console.faces.web.times import HOUR, words
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.moto.orders import order
 

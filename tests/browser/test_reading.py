@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from roundsman_console.web.live import LIVE_SECONDS
-from roundsman_console.web.templates import NAVIGATION
+from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.templates import NAVIGATION
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.browser.pages import addresses
 from tools.engines.chromium import axe_script

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.live import LIVE_SECONDS
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.browser.pages import addresses
 

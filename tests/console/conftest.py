@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console import clock as polling
-from roundsman_console.dead_letter import peek
+from roundsman_console.base import clock as polling
+from roundsman_console.facts.set_aside import peek
 from roundsman_testing.stack import Clock, Services
 from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
 from tests.project import deployed_project, of_each_agent

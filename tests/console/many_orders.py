@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from roundsman.aws.dynamodb.codec import number, outcome_attribute, task_item, text
 from roundsman.model.task import Task
-from roundsman_console.orders.task_records import Records
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.aws.task_records import Records
 from roundsman_testing.dynamodb.expressions import Given, condition_of
 from tests.console.shelves import NoPlans
 

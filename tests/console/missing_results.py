@@ -11,7 +11,7 @@ from roundsman.definition.plan import plan_of
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_testing import World
 
 CARD = "tok_0123456789"

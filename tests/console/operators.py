@@ -18,9 +18,9 @@ from typer.testing import CliRunner, Result
 from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.model.scheduler_queues import REPLIES
-from roundsman_console import clock as polling
-from roundsman_console.bulk.start import BETWEEN_READS
-from roundsman_console.dead_letter import peek
+from roundsman_console.acts.bulk.start import BETWEEN_READS
+from roundsman_console.base import clock as polling
+from roundsman_console.facts.set_aside import peek
 from roundsman_console.main import app
 from roundsman_testing.stack import Stack
 from tests.console.schemas import assert_schema

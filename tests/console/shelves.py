@@ -10,9 +10,9 @@ from roundsman.model.failure import failure_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
-from roundsman_console.orders.index_filter import EVERY_ENTRY, IndexFilter
-from roundsman_console.orders.task_records import IndexEntry, Loaded
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.index_filter import EVERY_ENTRY, IndexFilter
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.aws.task_records import IndexEntry, Loaded
 from tests.console.step_samples import AT, plan
 from tests.support.steps import step_record
 

@@ -9,13 +9,13 @@ from roundsman.definition.workflow import Archive
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd
-from roundsman_console.order import show_command
-from roundsman_console.order.show_command import steps_table, undo_lines
-from roundsman_console.order.step_text import span
-from roundsman_console.order.view import task_document
-from roundsman_console.order.why import TaskFacts, diagnose
-from roundsman_console.orders.step_marks import marks_of
-from roundsman_console.web.drawings.gantt import bars
+from roundsman_console.faces.commands import show as show_command
+from roundsman_console.faces.commands.show import steps_table, undo_lines
+from roundsman_console.faces.web.drawings.gantt import bars
+from roundsman_console.facts.order.step_text import span
+from roundsman_console.facts.order.view import task_document
+from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.orders.step_marks import marks_of
 from tests.console.operators import Operator
 from tests.support.large_orders import REFUSED, MadeOrder, loop_of
 from tests.support.machine_world import T0, World, plan, step

@@ -2,7 +2,7 @@
 
 from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.model.holds import BREAKER, Hold
-from roundsman_console.agent.reading import agent_names
+from roundsman_console.facts.agent.reading import agent_names
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, holds_of
 

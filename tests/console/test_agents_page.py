@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.project.create import create
+from roundsman_dev.project.create import create
 
 PROJECT = Path(__file__).parents[2]
 INSTALLED = os.pathsep.join(str(PROJECT / part) for part in ("layers/core", "console", "testing"))

@@ -9,8 +9,8 @@ import pytest
 
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.alert.documents import AlertSeverity
-from roundsman_console.alert.standing import (
+from roundsman_console.facts.alert.documents import AlertSeverity
+from roundsman_console.facts.alert.standing import (
     Alarm,
     each_once,
     newest_first,

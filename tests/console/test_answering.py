@@ -20,8 +20,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Termination
 from roundsman.ports import OrderRow
 from roundsman.wire.messages import Reply, read_request
-from roundsman_console.cli.act import print_result
-from roundsman_console.command.commands import CommandOutcome, CommandResult
+from roundsman_console.acts.order.commands import CommandOutcome, CommandResult
+from roundsman_console.faces.cli.act import print_result
 from roundsman_console.main import app
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, document

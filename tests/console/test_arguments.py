@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
-from roundsman_console.errors import InvalidArgument
-from roundsman_console.verbs.actor import read_name
-from roundsman_console.verbs.reading import read_duration, read_result
+from roundsman_console.acts.actor import read_name
+from roundsman_console.base.errors import USAGE, ConsoleError, InvalidArgument
+from roundsman_console.base.typed_inputs import read_duration, read_result
+from roundsman_console.faces.cli.errors import exit_code
 
 
 @pytest.mark.parametrize(

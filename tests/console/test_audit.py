@@ -8,16 +8,22 @@ import pytest
 
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.instants import DAY, MINUTE, iso
-from roundsman_console.audit import reading
-from roundsman_console.audit.audit import audit_stack
-from roundsman_console.audit.checks import judge
-from roundsman_console.audit.command import words_of
-from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.reading import AuditCost, OrderReader, Scope, UnreadOrder, estimate
-from roundsman_console.audit.record_checks import NO_PLAN, TROUBLED
-from roundsman_console.audit.report import MOST_LISTED, AuditReport
-from roundsman_console.clock import now
-from roundsman_console.stack.stack import DeployedStack, find_stack
+from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.base.clock import now
+from roundsman_console.faces.commands.audit import words_of
+from roundsman_console.facts.audit import reading
+from roundsman_console.facts.audit.audit import audit_stack
+from roundsman_console.facts.audit.checks import judge
+from roundsman_console.facts.audit.promises import Promise
+from roundsman_console.facts.audit.reading import (
+    AuditCost,
+    OrderReader,
+    Scope,
+    UnreadOrder,
+    estimate,
+)
+from roundsman_console.facts.audit.record_checks import NO_PLAN, TROUBLED
+from roundsman_console.facts.audit.report import MOST_LISTED, AuditReport
 from roundsman_testing.stack import Stack
 from tests.console.operators import DECLINED, Operator, at_each_call, document
 from tests.console.schemas import assert_schema

@@ -4,7 +4,7 @@ import inspect
 import os
 import re
 
-from roundsman_console.audit.checks import CHECKS
+from roundsman_console.facts.audit.checks import CHECKS
 from tests.console.operations_page import RUNBOOK
 
 PAGE = RUNBOOK / "audit.md"

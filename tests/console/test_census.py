@@ -8,9 +8,9 @@ import pytest
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console.orders.census import take_census
-from roundsman_console.orders.counts import Count
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.orders.census import take_census
+from roundsman_console.facts.orders.counts import Count
 from tests.console.many_orders import ManyOrders
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT

@@ -16,11 +16,10 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman_console.changes import package as packaging
-from roundsman_console.changes.package import package
-from roundsman_console.cli_errors import FAILED, NOT_FOUND
-from roundsman_console.errors import InspectorError
+from roundsman_console.base.errors import FAILED, NOT_FOUND, InspectorError
 from roundsman_console.main import app
+from roundsman_dev.changes import package as packaging
+from roundsman_dev.changes.package import package
 from tests.console.schemas import assert_schema
 
 STACK, ENGINE = "arn:aws:cloudformation:x:1:stack/shop/1", "arn:aws:cloudformation:x:1:stack/e/2"

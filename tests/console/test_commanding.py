@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from typer.testing import CliRunner
 
-from roundsman_console.cli import confirm
+from roundsman_console.faces.cli import confirm
 from roundsman_console.main import app
 from tests.console.operators import Operator, at_each_call, document, in_retry
 from tests.moto.orders import order

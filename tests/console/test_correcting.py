@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundsman_console.dead_letter.correct import corrected
-from roundsman_console.errors import UncorrectableMessage
+from roundsman_console.acts.set_aside.correct import corrected
+from roundsman_console.base.errors import UncorrectableMessage
 from roundsman_console.inspector import InvalidArgument
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})

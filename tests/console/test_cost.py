@@ -8,7 +8,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman_console.cost.live import StackParts, metrics_of
+from roundsman_console.facts.cost.live import StackParts, metrics_of
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema

@@ -10,8 +10,8 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
-from roundsman_console.order.step_waits import SchedulerNow
-from roundsman_console.order.why import (
+from roundsman_console.facts.order.step_waits import SchedulerNow
+from roundsman_console.facts.order.why import (
     Diagnosis,
     TaskFacts,
     diagnose,

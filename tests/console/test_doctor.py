@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.model.instants import MINUTE
-from roundsman_console.stack.stack import find_stack
+from roundsman_console.aws.stack import find_stack
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import (

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from roundsman_console.alert.subscriptions import Subscriptions
-from roundsman_console.doctor.queues import (
+from roundsman_console.aws.subscriptions import Subscriptions
+from roundsman_console.aws.versions import FunctionVersions
+from roundsman_console.facts.doctor.queues import (
     MappingFact,
     dead_letters,
     rejected,
     signals_without_id,
     unread,
 )
-from roundsman_console.doctor.report import Finding
-from roundsman_console.doctor.stack import (
+from roundsman_console.facts.doctor.report import Finding
+from roundsman_console.facts.doctor.stack import (
     function_findings,
     schedule_findings,
     silent_alarm,
@@ -21,7 +22,6 @@ from roundsman_console.doctor.stack import (
     topic_findings,
     version_findings,
 )
-from roundsman_console.stack.versions import FunctionVersions
 
 Found = Iterable[Finding]
 

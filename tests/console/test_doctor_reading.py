@@ -9,10 +9,10 @@ import boto3
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman_console.doctor.orders import TRIES, existing
-from roundsman_console.doctor.report import Looking, Unseen
-from roundsman_console.doctor.stack import look_at_table
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.doctor.orders import TRIES, existing
+from roundsman_console.facts.doctor.report import Looking, Unseen
+from roundsman_console.facts.doctor.stack import look_at_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

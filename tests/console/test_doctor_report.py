@@ -4,10 +4,10 @@ import io
 
 from rich.console import Console
 
-from roundsman_console.doctor.catalog import CATALOG
-from roundsman_console.doctor.documents import FindingKind
-from roundsman_console.doctor.report import Finding, Looked, Repair, Report, Unseen
-from roundsman_console.doctor.text import print_plan, print_report
+from roundsman_console.faces.cli.text.doctor import print_plan, print_report
+from roundsman_console.facts.doctor.catalog import CATALOG
+from roundsman_console.facts.doctor.documents import FindingKind
+from roundsman_console.facts.doctor.report import Finding, Looked, Repair, Report, Unseen
 from tests.contract.samples import NOW
 
 LOOKED = Looked("roundsman", NOW, {"open": 7}, ())

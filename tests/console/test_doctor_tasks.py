@@ -7,10 +7,10 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Owed, Task
-from roundsman_console.doctor.documents import Severity
-from roundsman_console.doctor.orders import order_without_task
-from roundsman_console.doctor.report import in_order
-from roundsman_console.doctor.tasks import findings, spans
+from roundsman_console.facts.doctor.documents import Severity
+from roundsman_console.facts.doctor.orders import order_without_task
+from roundsman_console.facts.doctor.report import in_order
+from roundsman_console.facts.doctor.tasks import findings, spans
 from tests.console.doctor_samples import (
     GROUP,
     HEALTHY,

@@ -8,9 +8,9 @@ import pytest
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import TryAgain
 from roundsman.model.task import ERASED
-from roundsman_console.command.commands import CommandOutcome
+from roundsman_console.acts.order.commands import CommandOutcome
+from roundsman_console.aws.stack import find_stack
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
 from tests.console.operators import DECLINED, Operator, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.preflight.documents import CheckStatus
-from roundsman_console.preflight.preflight import (
+from roundsman_dev.preflight.documents import CheckStatus
+from roundsman_dev.preflight.preflight import (
     LEAST_CAP,
     PlannedStack,
     Quota,
@@ -13,8 +13,8 @@ from roundsman_console.preflight.preflight import (
     check_parameters,
     check_stack,
 )
-from roundsman_console.project.create import create
-from roundsman_console.project.planned import planned_stack
+from roundsman_dev.project.create import create
+from roundsman_dev.project.planned import planned_stack
 
 NEW_ACCOUNT = Quota(10, 10, [])
 

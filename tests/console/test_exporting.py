@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman_console.orders import export
-from roundsman_console.orders.export import Lines
-from roundsman_console.orders.export_command import _export
-from roundsman_console.orders.listing import Page, find
-from roundsman_console.orders.selection import Selection
+from roundsman_console.faces.commands.export import _export
+from roundsman_console.facts.orders import export
+from roundsman_console.facts.orders.export import Lines
+from roundsman_console.facts.orders.listing import Page, find
+from roundsman_console.facts.orders.selection import Selection
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived

@@ -8,7 +8,12 @@ from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
-from roundsman_console.order.failure import OrderFailure, failed_attempts, failures, rows_by_step
+from roundsman_console.facts.order.failure import (
+    OrderFailure,
+    failed_attempts,
+    failures,
+    rows_by_step,
+)
 from tests.support.large_orders import FENCED, REFUSED, fan_of, history_of, loop_of
 from tests.support.machine_world import T0, World, plan, step
 

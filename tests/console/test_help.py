@@ -8,7 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from roundsman_console.main import COMMANDS, DEVELOP, LOOK, REPAIR, LazyCommand, app
+from roundsman_console.commands import DEVELOP, LOOK, REPAIR
+from roundsman_console.main import COMMANDS, LazyCommand, app
 from tests.console.verbs import VERBS, examples, options_of
 
 WIDTH = 80
@@ -80,7 +81,7 @@ def test_a_list_of_commands_imports_no_command(words: tuple[str, ...]) -> None:
     program = (
         "import sys\nfrom roundsman_console.main import app\n"
         "try: app()\nexcept SystemExit: pass\n"
-        "heavy = {'boto3', 'botocore', 'yaml', 'roundsman.model', 'roundsman_console.cli'}\n"
+        "heavy = {'boto3', 'botocore', 'yaml', 'roundsman.model', 'roundsman_console.faces'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(
@@ -93,7 +94,7 @@ def test_a_completion_of_a_command_imports_no_command() -> None:
     program = (
         "import sys\nfrom roundsman_console.main import app\n"
         "try: app(prog_name='roundsman')\nexcept SystemExit: pass\n"
-        "print(sorted({'boto3', 'roundsman_console.cli'} & set(sys.modules)), file=sys.stderr)\n"
+        "print(sorted({'boto3', 'roundsman_console.faces'} & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

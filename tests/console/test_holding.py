@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.supervisor import parked
-from roundsman_console.cli import confirm
+from roundsman_console.faces.cli import confirm
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order

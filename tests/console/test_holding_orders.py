@@ -10,8 +10,8 @@ from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, is_in_share
 from roundsman.model.situations import EVERY_ORDER
 from roundsman.model.states import TaskState
 from roundsman.model.task import Termination
-from roundsman_console.cli import confirm
-from roundsman_console.hold import watch
+from roundsman_console.acts.hold import watch
+from roundsman_console.faces.cli import confirm
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.test_holding import commands, inspect, refuse, waits_for_payment

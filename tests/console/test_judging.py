@@ -8,7 +8,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key
 from roundsman.wire.messages import AgentRequest, Reply
-from roundsman_console.dead_letter.assess import (
+from roundsman_console.facts.set_aside.assess import (
     ResendVerdict,
     order_of,
     reply_matters,

@@ -12,13 +12,13 @@ from roundsman import Compensation, Step, Workflow
 from roundsman.aws.dynamodb.codec import steps_map
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, Task, item_names
-from roundsman_console.cli.options import SELECTS
-from roundsman_console.order.states_text import task_line
-from roundsman_console.order.view import left_out_words, task_summary
-from roundsman_console.order.why import TaskFacts, diagnose
-from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.reasons import reason_of
-from roundsman_console.orders.selection_fields import option_text, selection_of
+from roundsman_console.faces.cli.options import SELECTS
+from roundsman_console.faces.cli.text.states import task_line
+from roundsman_console.faces.web.selection_fields import option_text, selection_of
+from roundsman_console.facts.order.view import left_out_words, task_summary
+from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.orders.filters import read_selection
+from roundsman_console.facts.orders.reasons import reason_of
 from roundsman_testing import World
 from tests.console.operators import Operator
 from tests.console.step_samples import AT, plan, task

@@ -8,11 +8,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from roundsman_console.changes.compare import Action
-from roundsman_console.changes.live import read_live
-from roundsman_console.changes.review import compare_with_live
-from roundsman_console.changes.whole import StackTemplate
-from roundsman_console.errors import InspectorError
+from roundsman_console.base.errors import InspectorError
+from roundsman_dev.changes.compare import Action
+from roundsman_dev.changes.live import read_live
+from roundsman_dev.changes.review import compare_with_live
+from roundsman_dev.changes.whole import StackTemplate
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.outputs import with_agents
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws
-from roundsman_console.local import command as cli_local
-from roundsman_console.local import command as local_commands
-from roundsman_console.local.command import local_app, up_lines
-from roundsman_console.local.emulator import is_healthy
-from roundsman_console.local.process import ProcessIdentity
-from roundsman_console.local.state import Instances
+from roundsman_console.aws.local_record import Instances
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.process import ProcessIdentity
+from roundsman_dev.local import LocalAws
+from roundsman_dev.local import command as cli_local
+from roundsman_dev.local import command as local_commands
+from roundsman_dev.local.command import local_app, up_lines
+from roundsman_dev.local.emulator import is_healthy
 from tests.console.local_tools import Tools, make_project
 from tests.console.schemas import assert_schema
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws, update
-from roundsman_console.local.code import Artifact
-from roundsman_console.local.deploy import built_folder
-from roundsman_console.local.state import Instances, LocalFiles
-from roundsman_console.local.update import CodePutter, deploy, running_instance
+from roundsman_console.aws.local_record import Instances, LocalFiles
+from roundsman_console.base.errors import ConsoleError
+from roundsman_dev.local import LocalAws, update
+from roundsman_dev.local.code import Artifact
+from roundsman_dev.local.deploy import built_folder
+from roundsman_dev.local.update import CodePutter, deploy, running_instance
 from tests.console.local_tools import Tools, make_project
 
 SERVICES = "http://127.0.0.1:9"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.parameters import (
+from roundsman_console.base.errors import ConsoleError
+from roundsman_dev.local.parameters import (
     DeclaredTemplate,
     architecture,
     choose_parameters,

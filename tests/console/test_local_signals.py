@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman_console.local.process import stopped_by_signals, uninterrupted
+from roundsman_console.base.process import stopped_by_signals, uninterrupted
 
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -10,13 +10,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws, stand_ins
-from roundsman_console.local.command import up_lines
-from roundsman_console.local.process import ProcessIdentity, wait_until
-from roundsman_console.local.stand_ins import stand_ins_url
-from roundsman_console.local.state import Instances
-from roundsman_console.local.update import deploy
+from roundsman_console.aws.local_record import Instances
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.process import ProcessIdentity, wait_until
+from roundsman_dev.local import LocalAws, stand_ins
+from roundsman_dev.local.command import up_lines
+from roundsman_dev.local.stand_ins import stand_ins_url
+from roundsman_dev.local.update import deploy
 from roundsman_testing.remote_services.server import DEFAULT_PORT
 from tests.console.local_tools import Tools, make_project
 

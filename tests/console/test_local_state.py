@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import state
-from roundsman_console.local.emulator import is_healthy
-from roundsman_console.local.process import (
+from roundsman_console.aws import local_record as state
+from roundsman_console.aws.local_record import Instances, LocalFiles, LocalRecord
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.process import (
     ProcessIdentity,
     command_lines_as_ps_says,
     identify,
     started_as_ps_says,
     wait_until,
 )
-from roundsman_console.local.rights import enforcing
-from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
+from roundsman_dev.local.emulator import is_healthy
+from roundsman_dev.local.rights import enforcing
 
 SLEEP = "import time; time.sleep(60)"
 GONE = ProcessIdentity(2**22 + 1, "never")  # beyond the highest id that Linux gives
@@ -103,7 +103,7 @@ def test_the_files_are_moved_aside_and_another_program_removes_them(
     started: list[list[str]] = []
     with monkeypatch.context() as patched:
         patched.setattr(
-            "roundsman_console.local.state.subprocess.run",
+            "roundsman_console.aws.local_record.subprocess.run",
             lambda command, **_: started.append(command),
         )
         (instance.temporary / "sandbox").touch()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws
-from roundsman_console.local.emulator import check_port, free_port, is_healthy
-from roundsman_console.local.state import Instances
-from roundsman_console.locks_folder import IN_THE_REPOSITORY
+from roundsman_console.aws.local_record import Instances
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.locks_folder import IN_THE_REPOSITORY
+from roundsman_dev.local import LocalAws
+from roundsman_dev.local.emulator import check_port, free_port, is_healthy
 from tests.console.local_tools import RUNTIME, Tools, make_project
 
 SERVICES = "http://127.0.0.1:9/base/"

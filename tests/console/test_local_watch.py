@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import watch
-from roundsman_console.local.code import (
+from roundsman_console.aws.local_record import LocalFiles, LocalRecord
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.process import ProcessIdentity
+from roundsman_dev.local import watch
+from roundsman_dev.local.code import (
     Artifact,
     artifacts,
     check_syntax,
@@ -14,9 +16,7 @@ from roundsman_console.local.code import (
     copy_files,
     packed,
 )
-from roundsman_console.local.process import ProcessIdentity
-from roundsman_console.local.state import LocalFiles, LocalRecord
-from roundsman_console.local.watch import (
+from roundsman_dev.local.watch import (
     changes,
     difference,
     name_files,

@@ -9,10 +9,10 @@ import pytest
 from roundsman.engine.due import Lane, lane_key, shard_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console.orders import listing
-from roundsman_console.orders.counts import Count
-from roundsman_console.orders.listing import Page, count_matching, find, find_by_submission
-from roundsman_console.orders.selection import Selection
+from roundsman_console.facts.orders import listing
+from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.listing import Page, count_matching, find, find_by_submission
+from roundsman_console.facts.orders.selection import Selection
 from tests.console.many_orders import ManyOrders
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT

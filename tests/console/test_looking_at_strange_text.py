@@ -10,17 +10,12 @@ from roundsman.alerts.group import opened
 from roundsman.model.failure import failure_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
-from roundsman_console.group import command as groups
-from roundsman_console.group.reading import GroupNow
-from roundsman_console.order import show_command as show
-from roundsman_console.order import timeline_command as timeline
-from roundsman_console.order import why_command as why
-from roundsman_console.order.timeline import happenings
-from roundsman_console.order.why import TaskFacts, diagnose
-from roundsman_console.orders import ls_command as ls
-from roundsman_console.orders.counts import Count
-from roundsman_console.orders.listing import Page
-from roundsman_console.stack import watch_command as watch
+from roundsman_console.faces.commands import groups, ls, show, timeline, watch, why
+from roundsman_console.facts.group.reading import GroupNow
+from roundsman_console.facts.order.timeline import happenings
+from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.listing import Page
 from tests.console.shelves import Shelves, archived
 from tests.console.step_samples import AT, plan
 

@@ -6,8 +6,8 @@ import pytest
 
 from roundsman import Workflow
 from roundsman.model.states import ProcessState
+from roundsman_console.facts.order.view import missing_result, next_command
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.view import missing_result, next_command
 from roundsman_testing import World
 from tests.console.missing_results import CARD, LIMIT, STRANGE, a_sale, store_waiting
 from tests.console.operators import Operator

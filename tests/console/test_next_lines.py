@@ -6,8 +6,8 @@ from rich.console import Console
 
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.order.show_command import next_lines, steps_table
-from roundsman_console.orders.reasons import reason_of
+from roundsman_console.faces.commands.show import next_lines, steps_table
+from roundsman_console.facts.orders.reasons import reason_of
 from tests.console.step_samples import AT, plan, task
 from tests.support.steps import changed_step, step_record
 

@@ -13,14 +13,14 @@ from roundsman.errors import TryAgain
 from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.commands import watch
+from roundsman_console.faces.commands.stats import stats_view
+from roundsman_console.facts.orders import counts
+from roundsman_console.facts.orders.counts import Count, count_tasks
+from roundsman_console.facts.overview.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
+from roundsman_console.facts.overview.stats import Stats, stats_document
 from roundsman_console.main import app
-from roundsman_console.orders import counts
-from roundsman_console.orders.counts import Count, count_tasks
-from roundsman_console.stack import watch_command as watch
-from roundsman_console.stack.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.stack.stats import Stats, stats_document
-from roundsman_console.stack.stats_command import stats_view
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task

@@ -21,13 +21,13 @@ from roundsman.aws.outputs import nested_settings
 from roundsman.client import Client
 from roundsman.model.instants import iso
 from roundsman.wire.commands import START, Command
-from roundsman_console import clock as polling
-from roundsman_console.application import application_events
-from roundsman_console.dead_letter import peek
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.base import clock as polling
+from roundsman_console.faces.web.application import PAGES, application
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.facts.application import application_events
+from roundsman_console.facts.set_aside import peek
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web.application import PAGES, application
-from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once

@@ -14,12 +14,12 @@ import yaml
 from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.project.create import create
-from roundsman_console.prove.command import MOST_ORDERS, minutes_for
-from roundsman_console.prove.duration import longest_minutes
-from roundsman_console.prove.faults import FAULTS
-from roundsman_console.prove.project import write_project
-from roundsman_console.template import Template
+from roundsman_dev.project.create import create
+from roundsman_dev.prove.command import MOST_ORDERS, minutes_for
+from roundsman_dev.prove.duration import longest_minutes
+from roundsman_dev.prove.faults import FAULTS
+from roundsman_dev.prove.project import write_project
+from roundsman_dev.template import Template
 from tests.console.deployer_rights import DEPLOYMENT, RIGHTS, Right, merged, rights_of
 from tests.console.verbs import VERBS, split_verb
 

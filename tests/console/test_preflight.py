@@ -16,10 +16,10 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman_console.local.parameters import read_template
 from roundsman_console.main import app
-from roundsman_console.preflight.preflight import PlannedStack, check_keys, users_of_keys
-from roundsman_console.project import planned
+from roundsman_dev.local.parameters import read_template
+from roundsman_dev.preflight.preflight import PlannedStack, check_keys, users_of_keys
+from roundsman_dev.project import planned
 from tests.console.schemas import assert_schema
 
 PROJECT = Path(__file__).parents[2]

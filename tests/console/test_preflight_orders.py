@@ -10,9 +10,9 @@ import boto3
 import pytest
 
 from roundsman import Agent
-from roundsman_console.check import project
-from roundsman_console.preflight.open_orders import OrdersRead, read_orders
-from roundsman_console.stack.stack import find_stack
+from roundsman_console.aws.stack import find_stack
+from roundsman_dev.check import project
+from roundsman_dev.preflight.open_orders import OrdersRead, read_orders
 from tests.console.operators import Operator, document, in_retry
 from tests.console.test_preflight import ADDRESSES
 from tests.moto.orders import order

@@ -16,18 +16,21 @@ from typer.core import TyperCommand, TyperGroup
 
 import roundsman
 import roundsman_console
+import roundsman_dev
 from roundsman import command_line as module
 from roundsman.command_line import REASON, command_line
-from roundsman_console.cli.options import TypedCommand, _typed
-from roundsman_console.hints import hint, remember_stack
+from roundsman_console.base.hints import hint, remember_stack
+from roundsman_console.faces.cli.options import TypedCommand, _typed
 from roundsman_console.main import loaded
 from tests.console.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = [Path(package.__path__[0]) for package in (roundsman, roundsman_console)]
+PACKAGES = [Path(package.__path__[0]) for package in (roundsman, roundsman_console, roundsman_dev)]
 SOURCES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 TEXTS = [
-    *sorted((ROOT / "console" / "roundsman_console" / "web" / "templates").glob("*.html")),
+    *sorted(
+        (ROOT / "console" / "roundsman_console" / "faces" / "web" / "templates").glob("*.html")
+    ),
     *(ROOT / "stacks").glob("*.yaml"),
 ]
 IDS = (
@@ -36,7 +39,7 @@ IDS = (
 )
 """Those that submission accepts, and others: names come from outside too."""
 
-REMADE = {"console/roundsman_console/cli/options.py"}
+REMADE = {"console/roundsman_console/faces/cli/options.py"}
 """Where a command line that was typed is printed again: its own test is below."""
 
 

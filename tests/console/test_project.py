@@ -15,23 +15,24 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.queue_urls import agent_title
-from roundsman_console.check.code import undefined_names
-from roundsman_console.cli import confirm
+from roundsman_console.base import release
+from roundsman_console.faces.cli import confirm
 from roundsman_console.main import app
-from roundsman_console.project import release, upgrade
-from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
-from roundsman_console.project.create import create
-from roundsman_console.project.files import part
-from roundsman_console.project.names import ENGINE_FUNCTIONS, ENGINE_RESOURCES, URGENT, WORDS
-from roundsman_console.project.template import read_names
-from roundsman_console.project.upgrade import (
+from roundsman_dev.check.code import undefined_names
+from roundsman_dev.project import upgrade
+from roundsman_dev.project.agents import BLOCKS_END, OUTPUTS_END
+from roundsman_dev.project.create import create
+from roundsman_dev.project.files import part
+from roundsman_dev.project.names import ENGINE_FUNCTIONS, ENGINE_RESOURCES, URGENT, WORDS
+from roundsman_dev.project.template import read_names
+from roundsman_dev.project.upgrade import (
     RECORD,
     apply_upgrade,
     edited_files,
     plan_upgrade,
     record_of,
 )
-from roundsman_console.project.workflows import with_workflow
+from roundsman_dev.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
 from tests.support.forked import CommandLine
 from tests.support.waiting_application import let_it_wait
@@ -82,10 +83,12 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
 
 
 def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
-    """Each part of the package but what others have (the client, the tests in memory), and what
-    only the console of a team needs."""
+    """Each part of the package but what others have (the client, the tests in memory, what
+    developers' commands need), and what only the console of a team needs."""
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "serve", "unit"}))
+    wanted = ",".join(
+        sorted(set(parts["optional-dependencies"]) - {"client", "dev", "serve", "unit"})
+    )
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 
@@ -886,7 +889,7 @@ def test_a_record_of_the_release_that_cannot_be_read_is_one_sentence(
 
 
 def test_each_release_says_from_which_one_it_can_be_reached() -> None:
-    text = (PROJECT / "console/roundsman_console/project/releases.json").read_text()
+    text = (PROJECT / "console/roundsman_dev/project/releases.json").read_text()
     releases = json.loads(text)
     settings = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     versions = [each["version"] for each in releases]

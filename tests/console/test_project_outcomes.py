@@ -23,7 +23,7 @@ ITEMS = replace(PAY, for_each="input.items")
 
 def outcomes() -> ModuleType:
     """The module of that name of a new application."""
-    path = PROJECT / "console/roundsman_console/project/skeleton/tests/outcomes.py"
+    path = PROJECT / "console/roundsman_dev/project/skeleton/tests/outcomes.py"
     spec = spec_from_file_location("outcomes", path)
     assert spec is not None
     assert spec.loader is not None

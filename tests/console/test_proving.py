@@ -11,24 +11,23 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from roundsman_console import clock
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.errors import InspectorError
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base import clock
+from roundsman_console.base.errors import ConsoleError, InspectorError
 from roundsman_console.main import app
-from roundsman_console.prove import command, run
-from roundsman_console.prove.deployment import TAG, Place, ProofProject
-from roundsman_console.prove.document import ProofDocument
-from roundsman_console.prove.reading import Numbers
-from roundsman_console.prove.removal import (
+from roundsman_dev.prove import command, run
+from roundsman_dev.prove.deployment import TAG, Place, ProofProject
+from roundsman_dev.prove.document import ProofDocument
+from roundsman_dev.prove.reading import Numbers
+from roundsman_dev.prove.removal import (
     ProofRecord,
     proofs_left,
     read_record,
     remove,
     wait_for_update,
 )
-from roundsman_console.prove.run import Proof, new_run, send_events
-from roundsman_console.prove.stored_lines import lines_of
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_dev.prove.run import Proof, new_run, send_events
+from roundsman_dev.prove.stored_lines import lines_of
 from tests.console.schemas import assert_schema
 from tests.support.proof_on_moto import RUN, proof_on_moto
 from tests.unit.console.prove.sound import FILE, sound

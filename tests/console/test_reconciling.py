@@ -13,10 +13,10 @@ from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
 from roundsman.wire.commands import command_of
-from roundsman_console.cli.target import find_stack
-from roundsman_console.errors import InvalidArgument
-from roundsman_console.reconcile import reconcile
-from roundsman_console.reconcile.reconcile import command_id_of
+from roundsman_console.acts.reconcile import reconcile
+from roundsman_console.acts.reconcile.reconcile import command_id_of
+from roundsman_console.base.errors import InvalidArgument
+from roundsman_console.faces.cli.target import find_stack
 from roundsman_testing.stack import MORNING, Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema

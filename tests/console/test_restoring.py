@@ -14,10 +14,10 @@ import pytest
 from botocore.client import BaseClient
 
 from roundsman.model.instants import iso
-from roundsman_console import clock as polling
-from roundsman_console.cli_errors import USAGE
-from roundsman_console.table import copies
-from roundsman_console.table.record import TABLES
+from roundsman_console.base import clock as polling
+from roundsman_console.base.errors import USAGE
+from roundsman_console.facts.table import copies
+from roundsman_console.facts.table.record import TABLES
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, Patience
 from tests.console.schemas import assert_schema
@@ -268,7 +268,7 @@ def test_no_table_is_deleted_before_its_backup_is_available(
     world = operator.world
     assert operator.types(*prepare(operator)).exit_code == 0
     monkeypatch.setattr(copies, "backup_status", lambda *_: "CREATING")
-    monkeypatch.setattr("roundsman_console.table.steps.wait_for_backup", lambda *_: None)
+    monkeypatch.setattr("roundsman_console.acts.table.steps.wait_for_backup", lambda *_: None)
     result = operator.types("restore", "replace", *YES)
     assert result.exit_code != 0
     assert "its backup is not available, it is CREATING" in result.stderr

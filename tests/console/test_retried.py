@@ -11,10 +11,10 @@ from roundsman.model.instants import MINUTE, iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError, StepRecord
 from roundsman.ports import Saved
-from roundsman_console.group import retried
-from roundsman_console.group.retried import RetriedNow, read_retries, retried_now
-from roundsman_console.orders.counts import Count
-from roundsman_console.orders.open_orders import OpenOrders, read_open_orders
+from roundsman_console.facts.group import retried
+from roundsman_console.facts.group.retried import RetriedNow, read_retries, retried_now
+from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.open_orders import OpenOrders, read_open_orders
 from tests.console.operators import Operator, in_retry
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task

@@ -14,12 +14,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.aws.outputs import LIVE
-from roundsman_console.cli_errors import USAGE
-from roundsman_console.errors import InspectorError
-from roundsman_console.stack import rollback
-from roundsman_console.stack.rollback import DeployedVersions, succeeded, versions_in
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.stack.versions import read_versions
+from roundsman_console.acts import rollback
+from roundsman_console.acts.rollback import DeployedVersions, succeeded, versions_in
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.aws.versions import read_versions
+from roundsman_console.base.errors import USAGE, InspectorError
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
+from roundsman_console.base.errors import USAGE, ConsoleError
+from roundsman_console.faces.cli.errors import exit_code
+from roundsman_console.facts.orders import listing
+from roundsman_console.facts.orders.filters import read_selection
+from roundsman_console.facts.orders.listing import Page, find
+from roundsman_console.facts.orders.selection import Selection, matches
 from roundsman_console.inspector import InvalidArgument
-from roundsman_console.orders import listing
-from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.listing import Page, find
-from roundsman_console.orders.selection import Selection, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 from tests.support.steps import step_record

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Signal
-from roundsman_console.command import signal_command
+from roundsman_console.faces.commands import signal as signal_command
 from tests.console.operators import Operator, document, in_retry
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.smoke import smoke
+from roundsman_console.acts.smoke import smoke
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, document, operator_of
 from tests.console.schemas import assert_schema
@@ -187,7 +187,7 @@ def test_an_event_that_is_rejected_says_why(
     operator: Operator, event: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The deployed submission may know other rules than the folder that smoke is typed in.
-    monkeypatch.setattr("roundsman_console.application.application_events", lambda: None)
+    monkeypatch.setattr("roundsman_console.facts.application.application_events", lambda: None)
     event.write_text(json.dumps({**order("any"), "lines": []}))
     result = operator.types("smoke", "--event", str(event), "--json")
     found = document(result)

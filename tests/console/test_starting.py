@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import boto3
 import pytest
 
-from roundsman_console.main import LOOK, LazyCommand
+from roundsman_console.commands import LOOK, Command
+from roundsman_console.main import LazyCommand
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import order
 
@@ -32,17 +33,18 @@ NEVER = {
     "rich._emoji_codes",
     "rich.markdown",
     "roundsman.alerts",
-    "roundsman_console.bulk.start",
-    "roundsman_console.doctor",
-    "roundsman_console.command.commands",
-    "roundsman_console.preflight.preflight",
-    "roundsman_console.orders.selection",
+    "roundsman_console.acts.bulk.start",
+    "roundsman_console.facts.doctor",
+    "roundsman_console.acts.order.commands",
+    "roundsman_console.facts.orders.selection",
     "roundsman.submission",
     "roundsman_testing",
-    "roundsman_console.application",
-    "roundsman_console.local",
-    "roundsman_console.project",
-    "roundsman_console.web",
+    "roundsman_console.facts.application",
+    "roundsman_dev.check",
+    "roundsman_dev.local",
+    "roundsman_dev.preflight",
+    "roundsman_dev.project",
+    "roundsman_console.faces.web",
     "samtranslator",
     "starlette",
     "typer.rich_utils",  # draws the help, and tracebacks
@@ -148,6 +150,6 @@ def test_an_imported_command_is_not_collected_and_the_collector_is_on_again() ->
 
 def test_a_command_that_cannot_be_imported_leaves_the_collector_on() -> None:
     with pytest.raises(ModuleNotFoundError):
-        LazyCommand(LOOK, "nothing", "nothing:nothing", "Nothing.").load()
+        LazyCommand(Command(LOOK, "nothing", "nothing:nothing", "Nothing.")).load()
     assert gc.isenabled()
     assert sys.modules.get("urllib3.contrib.pyopenssl", "no trace") is not None

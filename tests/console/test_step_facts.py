@@ -16,11 +16,11 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, UnreadSignal
-from roundsman_console.order.documents import StepDocument
-from roundsman_console.order.show_command import steps_table
-from roundsman_console.order.step_text import situation_words, span, step_facts, step_state
-from roundsman_console.order.step_waits import waits_of
-from roundsman_console.order.view import task_document
+from roundsman_console.faces.commands.show import steps_table
+from roundsman_console.facts.order.documents import StepDocument
+from roundsman_console.facts.order.step_text import situation_words, span, step_facts, step_state
+from roundsman_console.facts.order.step_waits import waits_of
+from roundsman_console.facts.order.view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
 from tests.support.steps import changed_step, step_record
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from roundsman.definition.workflow import Compensation, Signal, Sleep, Undo
 from roundsman.model.events import HistoryRow
-from roundsman_console.order.step_times import StepTime, open_times, retry_at, step_times
+from roundsman_console.facts.order.step_times import StepTime, open_times, retry_at, step_times
 from tests.support.large_orders import FENCED, history_of
 from tests.support.machine_world import T0, World, plan, step
 

@@ -9,13 +9,13 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from roundsman_console.cli.target import announced_stack, find_stack, where
-from roundsman_console.errors import StackNotFound
-from roundsman_console.local.process import identify
-from roundsman_console.local.state import Instances
+from roundsman_console.aws import stack as stacks
+from roundsman_console.aws.local_record import Instances
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.errors import StackNotFound
+from roundsman_console.base.process import identify
+from roundsman_console.faces.cli.target import announced_stack, find_stack, where
 from roundsman_console.main import app
-from roundsman_console.stack import stack as stacks
-from roundsman_console.stack.stack import DeployedStack
 from tests.console.operators import document
 from tests.console.verbs import STACK_VERBS, options_of, typed_example
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
-from roundsman_console.order.timeline import NO_HISTORY, happenings, not_known
+from roundsman_console.facts.order.timeline import NO_HISTORY, happenings, not_known
 from tests.console.operators import DECLINED, Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task

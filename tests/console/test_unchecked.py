@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.application import check_event
-from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.facts.application import check_event
 
 ORDER = '{"orderId": "a"}'
 GOOD = """from datetime import timedelta

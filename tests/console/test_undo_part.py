@@ -2,10 +2,10 @@
 
 import pytest
 
-from roundsman_console.command.verbs import UndoVerb
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.acts.order.verbs import UndoVerb
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.inspector.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
 from tests.console.operators import Operator, document
 from tests.moto.orders import order
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman_console import clock as polling
+from roundsman_console.base import clock as polling
 from tests.console.operators import Patience
 
 

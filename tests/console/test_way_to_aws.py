@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
-from roundsman_console.cli_errors import EXIT_CODES
+from roundsman_console.faces.cli.errors import EXIT_CODES
 from roundsman_console.main import app
 from tests.console.operators import Operator, at_each_call, without_place
 from tests.console.verbs import STACK_VERBS, typed_example

@@ -9,10 +9,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.agent.reading import AgentNow
-from roundsman_console.agent.text import agents_table
+from roundsman_console.faces.cli.terminal import UNLIMITED, results, short_instant
+from roundsman_console.faces.cli.text.agent import agents_table
+from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.main import app
-from roundsman_console.terminal import UNLIMITED, results, short_instant
 from tests.console.operators import Operator
 from tests.moto.orders import order
 

@@ -11,9 +11,9 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.orders import task_records
-from roundsman_console.orders.index_filter import IndexFilter
-from roundsman_console.orders.task_records import IndexEntry, Loaded, Records
+from roundsman_console.aws import task_records
+from roundsman_console.aws.index_filter import IndexFilter
+from roundsman_console.aws.task_records import IndexEntry, Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World

@@ -16,7 +16,7 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, Task
 from roundsman.ports import Created, DueEntry, Saved, Superseded
-from roundsman_console.orders.task_records import Records
+from roundsman_console.aws.task_records import Records
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
 from tests.support.steps import step_record

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundsman_console.template import mapping_of
+from roundsman_dev.template import mapping_of
 from roundsman_testing.dynamodb.schemas import TABLES, TTL_ATTRIBUTE
 from tests.project import translate
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.instants import SECOND
-from roundsman_console import clock
+from roundsman_console.base import clock
 from roundsman_console.main import app
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack import Stack

@@ -9,7 +9,7 @@ from roundsman.agents.agent import StepRequest
 from roundsman.agents.callbacks import callback_token
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import Reply
-from roundsman_console.template import mapping_of
+from roundsman_dev.template import mapping_of
 from roundsman_testing.remote_services import RemoteServices
 from tests.project import load_template
 from tests.support.agent_samples import request

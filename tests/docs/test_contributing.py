@@ -11,6 +11,7 @@ ONE_SCREEN = 70  # lines
 SHORT = {
     "core/": "layers/core/roundsman/",
     "console/": "console/roundsman_console/",
+    "dev/": "console/roundsman_dev/",
     "testing/": "testing/roundsman_testing/",
 }
 """What the map writes for a folder, as the page says above it."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.check.reading import parameters
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_dev.check.reading import parameters
 from tests.project import AGENTS
 from tests.template.conftest import nested_template
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.template import Document, mapping_of
+from roundsman_dev.template import Document, mapping_of
 from tests.template.conftest import nested_template
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "take-events.md"

@@ -9,7 +9,7 @@ import pytest
 from tests.console.test_printed_commands import parsed
 
 PROJECT = Path(__file__).parents[2]
-SKELETON = PROJECT / "console" / "roundsman_console" / "project" / "skeleton"
+SKELETON = PROJECT / "console" / "roundsman_dev" / "project" / "skeleton"
 PAGES = [
     *(path for path in sorted((PROJECT / "docs").rglob("*.md")) if "decisions" not in path.parts),
     *sorted((PROJECT / "examples").rglob("*.md")),

@@ -18,16 +18,16 @@ from roundsman import Compensation, DefinitionError, Retry, Step, Workflow
 from roundsman.definition.plan import plan_of
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.wire.alert import breaker_opened_alert
-from roundsman_console.cli.target import where
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.hints import hint
-from roundsman_console.local.code import check_syntax
-from roundsman_console.local.watch import name_files, name_functions
-from roundsman_console.preflight.open_orders import Function, OrdersRead
-from roundsman_console.preflight.preflight import check_orders
-from roundsman_console.prove.deployment import Place
-from roundsman_console.prove.text import print_plan
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.hints import hint
+from roundsman_console.faces.cli.target import where
+from roundsman_dev.local.code import check_syntax
+from roundsman_dev.local.watch import name_files, name_functions
+from roundsman_dev.preflight.open_orders import Function, OrdersRead
+from roundsman_dev.preflight.preflight import check_orders
+from roundsman_dev.prove.deployment import Place
+from roundsman_dev.prove.text import print_plan
 
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted(

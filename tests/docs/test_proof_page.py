@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.prove.application.orders import ProofOrder, Treatment
-from roundsman_console.prove.faults import FAULTS, Fault
-from roundsman_console.prove.promises import RunPromise
-from roundsman_console.prove.text import report_text
+from roundsman_dev.prove.application.orders import ProofOrder, Treatment
+from roundsman_dev.prove.faults import FAULTS, Fault
+from roundsman_dev.prove.promises import RunPromise
+from roundsman_dev.prove.text import report_text
 from tests.console.schemas import assert_schema
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from roundsman_console.project.release import release
+from roundsman_console.base.release import release
 from roundsman_testing import World
 
 PROJECT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 import typer
 from botocore import xform_name
 
-from roundsman_console.table.record import TABLES
+from roundsman_console.facts.table.record import TABLES
 from tests.console.verbs import VERBS
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook"

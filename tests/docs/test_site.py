@@ -23,7 +23,7 @@ PATHS = re.compile(r"`((?:layers/|console/|functions/)?[a-z_]+/[a-z_/]+\.py)`")
 
 
 def test_a_link_to_a_page_stays_and_one_to_another_file_becomes_its_path() -> None:
-    text = "See [Cost](cost.md), [prices](../../console/roundsman_console/cost/prices.toml)."
+    text = "See [Cost](cost.md), [prices](../../console/roundsman_console/facts/cost/prices.toml)."
     assert for_the_site(text, "explanation/scale.md") == "See [Cost](cost.md), prices."
     file = "tests/world/test_effects.py"
     named = f"[`{file}`](../../{file})"

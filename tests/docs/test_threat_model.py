@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from roundsman_console.nested_stacks import copied
-from roundsman_console.template import Document, Json, mapping_of
+from roundsman_dev.nested_stacks import copied
+from roundsman_dev.template import Document, Json, mapping_of
 from tests.template.conftest import nested_template
 from tests.template.faults import arn, put, ref, sub
 from tools.template_rights import defaults, rights_of_people, rights_of_roles, senders

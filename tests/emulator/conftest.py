@@ -22,7 +22,7 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
 from roundsman.aws.dynamodb.settled import whole_item
-from roundsman_console.local import LocalAws
+from roundsman_dev.local import LocalAws
 from roundsman_testing.remote_services import RemoteServices
 from tests.moto.orders import order
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from roundsman_console.local import LocalAws
+from roundsman_dev.local import LocalAws
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import FEWEST, PATIENCE, set_faults, states_of, submit_many

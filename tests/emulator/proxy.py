@@ -15,9 +15,9 @@ from typing import TypedDict, cast
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from roundsman_console.local.emulator import free_port
-from roundsman_console.local.environment import ensure_environment
-from roundsman_console.local.process import wait_until
+from roundsman_console.base.process import wait_until
+from roundsman_dev.local.emulator import free_port
+from roundsman_dev.local.environment import ensure_environment
 
 START_WITHIN = 60.0  # seconds
 GIVEN_UP_AFTER_MS = 5000  # the functions' read timeout; those for notes give up after 2 s

@@ -14,8 +14,8 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from roundsman_console.stack.resources import stack_resources
-from roundsman_console.template import Document
+from roundsman_console.aws.resources import stack_resources
+from roundsman_dev.template import Document
 from tests.support.template_reading import granted, keys_granted
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from roundsman.model.instants import iso
-from roundsman_console.clock import now
+from roundsman_console.base.clock import now
 from tests.console.schemas import assert_schema
 from tests.emulator.conftest import DeployedStack
 from tests.emulator.helpers import PATIENCE, is_in, types

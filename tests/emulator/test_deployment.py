@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.local import LocalAws, update
-from roundsman_console.local.state import Instances
+from roundsman_console.aws.local_record import Instances
+from roundsman_dev.local import LocalAws, update
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import PATIENCE, asks, faults, hanging, is_in, steps_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.local.emulator import check_port, free_port
-from roundsman_console.local.process import command_lines, identify
+from roundsman_console.base.process import command_lines, identify
+from roundsman_dev.local.emulator import check_port, free_port
 from tests.console.schemas import assert_schema
 from tests.emulator.conftest import PROJECT, DeployedStack
 
@@ -25,7 +25,7 @@ def roundsman_local(*arguments: str, folder: Path = PROJECT) -> subprocess.Compl
     command = [
         sys.executable,
         "-c",
-        "from roundsman_console.local.command import local_app as run; run()",
+        "from roundsman_dev.local.command import local_app as run; run()",
     ]
     return subprocess.run(
         [*command, *arguments], cwd=folder, capture_output=True, text=True, check=False

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws
-from roundsman_console.local.deploy import emulator_session
-from roundsman_console.local.environment import RUNTIME
-from roundsman_console.local.parameters import architecture
-from roundsman_console.local.state import Instances, LocalFiles
-from roundsman_console.local.update import CodePutter, deploy
+from roundsman_console.aws.local_record import Instances, LocalFiles
+from roundsman_console.base.errors import ConsoleError
+from roundsman_dev.local import LocalAws
+from roundsman_dev.local.deploy import emulator_session
+from roundsman_dev.local.environment import RUNTIME
+from roundsman_dev.local.parameters import architecture
+from roundsman_dev.local.update import CodePutter, deploy
 from tests.emulator.conftest import PROJECT
 
 pytestmark = pytest.mark.stack

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.client import Client, OrderStatus, TryAgain
-from roundsman_console.local import LocalAws
-from roundsman_console.project.create import create
+from roundsman_dev.local import LocalAws
+from roundsman_dev.project.create import create
 from roundsman_testing import TaskState
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT

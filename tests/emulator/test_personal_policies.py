@@ -16,7 +16,7 @@ import pytest
 from roundsman.agents.callbacks import callback_token
 from roundsman.client import CallRefused, Client, InvalidCall
 from roundsman.wire.messages import AgentRequest
-from roundsman_console.stack.resources import stack_resources
+from roundsman_console.aws.resources import stack_resources
 from tests.emulator.conftest import PROJECT, DeployedStack, stack_with_iam
 from tests.emulator.helpers import PATIENCE
 from tests.emulator.recording import LONGEST, ROUNDSMAN

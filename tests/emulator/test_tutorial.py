@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.local.emulator import free_port
+from roundsman_dev.local.emulator import free_port
 from tests.emulator.terminal import Terminal
 from tests.support.tutorial_page import TEXT, command_blocks
 from tests.support.wheels import build_wheel

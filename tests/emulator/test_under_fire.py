@@ -18,8 +18,8 @@ from typing import cast
 import pytest
 
 from roundsman.supervisor.supervisor import UNDONE_COUNT
-from roundsman_console.local import LocalAws
-from roundsman_console.local.emulator import free_port
+from roundsman_dev.local import LocalAws
+from roundsman_dev.local.emulator import free_port
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.aftermath import Aftermath, Row, gather
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack

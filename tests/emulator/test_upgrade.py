@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.model.states import END_STATES
-from roundsman_console.local.deploy import emulator_session
-from roundsman_console.local.emulator import free_port
-from roundsman_console.local.state import Instances, LocalRecord
+from roundsman_console.aws.local_record import Instances, LocalRecord
+from roundsman_dev.local.deploy import emulator_session
+from roundsman_dev.local.emulator import free_port
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL
 from tests.emulator.projects import replace

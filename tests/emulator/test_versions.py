@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.outputs import LIVE
-from roundsman_console.local import LocalAws, update
-from roundsman_console.local.state import Instances
+from roundsman_console.aws.local_record import Instances
 from roundsman_console.main import app
+from roundsman_dev.local import LocalAws, update
 from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import PATIENCE, is_in

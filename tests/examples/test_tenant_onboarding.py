@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.project.create import add_agent, create, plan_workflow
-from roundsman_console.project.files import replace_files
+from roundsman_dev.project.create import add_agent, create, plan_workflow
+from roundsman_dev.project.files import replace_files
 
 PROJECT = Path(__file__).parents[2]
 EXAMPLE = PROJECT / "examples" / "tenant_onboarding"

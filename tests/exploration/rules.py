@@ -15,8 +15,8 @@ from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task
-from roundsman_console.audit.checks import CHECKS
-from roundsman_console.audit.stored_order import StandingEffect, StoredOrder
+from roundsman_console.facts.audit.checks import CHECKS
+from roundsman_console.facts.audit.stored_order import StandingEffect, StoredOrder
 from roundsman_testing.invariants.rules import Invariant, found_by, of_effects, of_record
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State

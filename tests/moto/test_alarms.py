@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from roundsman_console.check.reading import mappings_in
-from roundsman_console.template import Document, Template, mapping_of
+from roundsman_dev.check.reading import mappings_in
+from roundsman_dev.template import Document, Template, mapping_of
 from roundsman_testing.stack import Stack
 from roundsman_testing.stack.resources import StackOnMoto, create_stack_on_moto
 from tests.console.operators import at_each_call

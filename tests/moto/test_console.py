@@ -9,8 +9,8 @@ from typer.testing import CliRunner, Result
 
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import CallRefused
-from roundsman_console import clock as polling
-from roundsman_console.errors import aws_sentence
+from roundsman_console.base import clock as polling
+from roundsman_console.base.errors import aws_sentence
 from roundsman_console.main import app
 from roundsman_testing import sns_notification
 from roundsman_testing.stack import Stack

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.prove.application.orders import order_of
-from roundsman_console.prove.document import ProofDocument
-from roundsman_console.prove.function_logs import function_log
-from roundsman_console.prove.report import report_of
-from roundsman_console.prove.stored_lines import lines_of
+from roundsman_dev.prove.application.orders import order_of
+from roundsman_dev.prove.document import ProofDocument
+from roundsman_dev.prove.function_logs import function_log
+from roundsman_dev.prove.report import report_of
+from roundsman_dev.prove.stored_lines import lines_of
 from tests.support.proof_on_moto import ProofOnMoto, proof_on_moto
 from tests.unit.console.prove.sound import FILE
 

@@ -21,9 +21,9 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import milliseconds
 from roundsman.model.task import PERFORM, Task
 from roundsman.wire.commands import command_of
-from roundsman_console.bulk.start import bulk_runs_of, new_run, start_run
-from roundsman_console.reconcile.reconcile import command_id_of
-from roundsman_console.stack.stack import find_stack
+from roundsman_console.acts.bulk.start import bulk_runs_of, new_run, start_run
+from roundsman_console.acts.reconcile.reconcile import command_id_of
+from roundsman_console.aws.stack import find_stack
 from roundsman_testing import Capacity, World
 from roundsman_testing.stack import AwsFault, Stack
 from roundsman_testing.stack.calls import AwsCall, InjectedFault

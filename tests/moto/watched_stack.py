@@ -13,8 +13,8 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 
-from roundsman_console.check.reading import chosen
-from roundsman_console.template import Document
+from roundsman_dev.check.reading import chosen
+from roundsman_dev.template import Document
 from roundsman_testing.stack import AwsFault, Clock, InjectedFault, Killed, Services, Stack
 from roundsman_testing.stack.calls import AwsCall
 from roundsman_testing.stack.functions import Context, Event

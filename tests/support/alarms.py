@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from roundsman_console.check.reading import mappings_in
-from roundsman_console.template import Document, Json
+from roundsman_dev.check.reading import mappings_in
+from roundsman_dev.template import Document, Json
 from roundsman_testing.stack.resources import StackOnMoto
 from tests.support.template_reading import alarms
 

@@ -1,27 +1,22 @@
-"""The modules of the console, and their kinds, which their names say."""
+"""The modules of the console and of the commands for developers, and for whom they write."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "console"
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for path in sorted((ROOT / "roundsman_console").rglob("*.py"))
+    for path in sorted(ROOT.rglob("*.py"))
     if "skeleton" not in path.parts and path.name != "__init__.py"
 }
-LIBRARY, TEXT, BROWSER, TERMINAL = range(4)
+LIBRARY, BROWSER, TERMINAL = range(3)
 
 
 def kind_of(module: str) -> int:
-    """The kind of a module, by its name."""
-    _, *folders, name = module.split(".")
-    if folders == ["cli"] or name in {"main", "command", "commands", "filter_options"}:
-        return LIBRARY if module == "roundsman_console.command.commands" else TERMINAL
-    if name.endswith(("_command", "verb_commands")):
-        return TERMINAL
-    if folders[:1] == ["web"] or name in {"forms", "page"}:
+    """The kind of a module, by its floor; of a developer's command, by its name."""
+    package, *folders, name = module.split(".")
+    if package == "roundsman_dev":
+        terminal = name in {"command", "commands", "text"} or name.endswith("_command")
+        return TERMINAL if terminal else LIBRARY
+    if folders[:2] == ["faces", "web"]:
         return BROWSER
-    if name.endswith(("_forms", "_fields", "_page", "_pages")):
-        return BROWSER
-    if name in {"cells", "terminal", "text"} or (name.endswith("_text") and name != "step_text"):
-        return TEXT
-    return LIBRARY
+    return TERMINAL if folders[:1] == ["faces"] or name in {"main", "commands"} else LIBRARY

@@ -3,12 +3,12 @@
 import json
 import re
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     items,
     of_type,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 

@@ -20,9 +20,9 @@ COMMAND = "from roundsman_console.main import app; app()"
 
 SERVER = """
 import json, os, sys, traceback
-import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman_console.check
-import roundsman_console.check.project, roundsman_console.template
-import roundsman_console.check.command, roundsman_console.local, roundsman_console.main
+import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman_dev.check
+import roundsman_dev.check.project, roundsman_dev.template
+import roundsman_dev.check.command, roundsman_dev.local, roundsman_console.main
 from samtranslator.translator.transform import transform
 
 of_an_application = {"functions", "workflows", "tests"} & set(sys.modules)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from roundsman_console.check.reading import items
-from roundsman_console.template import Document, Json, mapping_of
+from roundsman_dev.check.reading import items
+from roundsman_dev.template import Document, Json, mapping_of
 from tests.support.template_reading import texts
 
 ARN_PARTS = 6

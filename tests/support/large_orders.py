@@ -10,7 +10,7 @@ from roundsman.model.events import HistoryRow, Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
 

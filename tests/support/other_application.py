@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from roundsman import Compensation, Step, Undo, Workflow
-from roundsman_console.check import Application
-from roundsman_console.project.create import create
+from roundsman_dev.check import Application
+from roundsman_dev.project.create import create
 
 AGENTS = ("warehouse", "gift_wrap", "billing", "letters")
 

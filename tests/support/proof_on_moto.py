@@ -11,13 +11,13 @@ from pathlib import Path
 
 import boto3
 
-from roundsman_console.prove.application.orders import ProofOrder, order_id
-from roundsman_console.prove.application.services import RUNS_OUT
-from roundsman_console.prove.document import Circumstances, ProofDocument, SentOrder
-from roundsman_console.prove.function_logs import FUNCTIONS, function_log
-from roundsman_console.prove.project import PACKAGE, project_files, template_hashes, write_project
-from roundsman_console.prove.reading import read_document
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_dev.prove.application.orders import ProofOrder, order_id
+from roundsman_dev.prove.application.services import RUNS_OUT
+from roundsman_dev.prove.document import Circumstances, ProofDocument, SentOrder
+from roundsman_dev.prove.function_logs import FUNCTIONS, function_log
+from roundsman_dev.prove.project import PACKAGE, project_files, template_hashes, write_project
+from roundsman_dev.prove.reading import read_document
 from roundsman_testing.stack import Clock, Killed, Stack, deployed
 
 RUN = "prove-1a2b3c"

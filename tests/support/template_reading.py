@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from roundsman_console.check.application import ANY_ADDRESS
-from roundsman_console.check.reading import (
+from roundsman_dev.check.application import ANY_ADDRESS
+from roundsman_dev.check.reading import (
     STACK,
     at,
     chosen,
@@ -24,7 +24,7 @@ from roundsman_console.check.reading import (
     reference,
     variables,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
 PERSONAL_POLICIES = (

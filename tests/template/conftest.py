@@ -7,7 +7,7 @@ import pytest
 from moto import mock_aws
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.template import Document, mapping_of
+from roundsman_dev.template import Document, mapping_of
 from roundsman_testing.stack.resources import StackOnMoto
 from tests.project import TEMPLATE, create_stack, translate
 from tests.support.other_application import other_application

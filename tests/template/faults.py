@@ -11,9 +11,9 @@ from functools import wraps
 
 import pytest
 
-from roundsman_console.check.reading import items
-from roundsman_console.nested_stacks import copied
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.check.reading import items
+from roundsman_dev.nested_stacks import copied
+from roundsman_dev.template import Document, Json, mapping_of, part
 from tests.support.template_reading import allowed_to
 
 SECTIONS = ("Conditions", "Globals", "Mappings", "Outputs", "Parameters", "Resources")

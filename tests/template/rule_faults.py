@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from roundsman import Agent, From, Step
-from roundsman_console.check import (
+from roundsman_dev.check import (
     Application,
     Rule,
     blocks,
@@ -20,9 +20,9 @@ from roundsman_console.check import (
     schedules,
     service_events,
 )
-from roundsman_console.check.reading import STACK
-from roundsman_console.nested_stacks import copied
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.check.reading import STACK
+from roundsman_dev.nested_stacks import copied
+from roundsman_dev.template import Document, Json, mapping_of, part
 from tests.support.other_application import present, thank
 from tests.template.faults import Fault, allow, arn, drop, put, ref, sub
 

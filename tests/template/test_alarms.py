@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     STACK,
     at,
     functions,
     mappings_in,
     reference,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from tests.support.template_reading import (
     ENGINE_TABLES,
     METRICS_NAMESPACE,

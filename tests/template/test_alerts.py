@@ -2,11 +2,11 @@
 
 import json
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     of_type,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from tests.template.faults import drop, fails_with, put, ref, sub
 
 SOMETHING_ELSE: Json = {"Fn::Not": [{"Fn::Equals": [ref("LogLevel"), ""]}]}

@@ -3,11 +3,11 @@
 import json
 import re
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     STACK,
     at,
 )
-from roundsman_console.template import Document, Json, mapping_of
+from roundsman_dev.template import Document, Json, mapping_of
 from tests.support.dashboard import bodies_of, dashboard_of, texts_of
 from tests.template.faults import Fault, fails_with, put, sub
 

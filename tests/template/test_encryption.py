@@ -4,14 +4,14 @@ The parameter is `EncryptionKey` of the engine. Empty, its default, everything i
 keys of AWS, and no role has a right on any other key.
 """
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     functions,
     items,
     of_type,
     queues,
 )
-from roundsman_console.template import Document, Json, part
+from roundsman_dev.template import Document, Json, part
 from tests.support.template_reading import (
     NO_VALUE,
     added_policies,

@@ -9,8 +9,8 @@ import pytest
 
 from roundsman.aws.sqs.event_sources import sources_in
 from roundsman.ports import SOURCES_STATEMENT
-from roundsman_console.check.reading import items
-from roundsman_console.template import Document, Template, mapping_of, part
+from roundsman_dev.check.reading import items
+from roundsman_dev.template import Document, Template, mapping_of, part
 from tests.project import SERVICE_URLS, TEMPLATE
 from tests.support.iam_rules import Request, is_allowed
 from tests.template.conftest import nested_template

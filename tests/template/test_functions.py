@@ -14,7 +14,7 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     ENGINE_FUNCTIONS,
     agents,
     at,
@@ -30,7 +30,7 @@ from roundsman_console.check.reading import (
     reference,
     variables,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from tests.support.template_reading import (
     METRICS_NAMESPACE,
     POWERTOOLS,

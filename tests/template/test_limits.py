@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman_console.check.reading import at, items, of_type, parameters
-from roundsman_console.nested_stacks import copied
-from roundsman_console.template import Document, Json, Template, mapping_of, part, transformed
+from roundsman_dev.check.reading import at, items, of_type, parameters
+from roundsman_dev.nested_stacks import copied
+from roundsman_dev.template import Document, Json, Template, mapping_of, part, transformed
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE, of_each_agent, translate
 from tests.support.template_reading import NO_VALUE
 from tests.template.conftest import nested_template

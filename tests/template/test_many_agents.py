@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.check import RULES, Application, limits
-from roundsman_console.check.reading import variables
-from roundsman_console.project.create import create
-from roundsman_console.template import Document, part
+from roundsman_dev.check import RULES, Application, limits
+from roundsman_dev.check.reading import variables
+from roundsman_dev.project.create import create
+from roundsman_dev.template import Document, part
 from tests.support.template_reading import roles
 
 DEPLOY_PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deploy.md"

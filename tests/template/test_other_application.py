@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from roundsman import From
-from roundsman_console import check as rules
-from roundsman_console.check import (
+from roundsman_dev import check as rules
+from roundsman_dev.check import (
     RULES,
     Application,
     Rule,
@@ -23,8 +23,8 @@ from roundsman_console.check import (
     schedules,
     service_events,
 )
-from roundsman_console.check.reading import agents
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.check.reading import agents
+from roundsman_dev.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
 from tests.template.faults import Fault, put, ref, sub
 from tests.template.rule_faults import (

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman_console.check.reading import at, bounds, items, of_type, parameters, reference
-from roundsman_console.template import Document, Json, part
+from roundsman_dev.check.reading import at, bounds, items, of_type, parameters, reference
+from roundsman_dev.template import Document, Json, part
 from tests.support.template_reading import rate_in_seconds
 from tests.template.conftest import nested_template
 from tests.template.faults import Check, Fault, drop, put, ref, sub

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     ENGINE_FUNCTIONS,
     STACK,
     TemplateAgent,
@@ -18,7 +18,7 @@ from roundsman_console.check.reading import (
     reference,
     variables,
 )
-from roundsman_console.template import Document, Json, part
+from roundsman_dev.template import Document, Json, part
 from tests.support.template_reading import (
     ENGINE_TABLES,
     NO_VALUE,

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from roundsman_console.check.reading import at, chosen, event_sources, is_made, of_type
-from roundsman_console.template import Document, Template, mapping_of, part
+from roundsman_dev.check.reading import at, chosen, event_sources, is_made, of_type
+from roundsman_dev.template import Document, Template, mapping_of, part
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE, translate
 from tests.support.template_reading import NO_VALUE, alarms, allowed_to, environment
 

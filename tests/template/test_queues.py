@@ -1,7 +1,7 @@
 """Queues of our stacks: no message is lost, too large, or redelivered while it is handled."""
 
-from roundsman_console.check.interface import REPLY_PREFIX
-from roundsman_console.check.reading import (
+from roundsman_dev.check.interface import REPLY_PREFIX
+from roundsman_dev.check.reading import (
     STACK,
     agents,
     at,
@@ -13,7 +13,7 @@ from roundsman_console.check.reading import (
     reference,
     variables,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from roundsman_testing.world.queues import (
     COMMANDS,
     MOST_RECEIVES,

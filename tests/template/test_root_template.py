@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.project.create import create
-from roundsman_console.template import Document, mapping_of, part
+from roundsman_dev.project.create import create
+from roundsman_dev.template import Document, mapping_of, part
 from tests.project import TEMPLATE
 
 QUESTIONS = 10

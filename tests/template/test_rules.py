@@ -6,7 +6,7 @@ template and registry.
 
 import pytest
 
-from roundsman_console.check import RULES, Application, Rule
+from roundsman_dev.check import RULES, Application, Rule
 from tests.project import TEMPLATE
 from workflows.registry import WORKFLOWS
 

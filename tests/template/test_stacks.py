@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from roundsman.model.json import Json
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     chosen,
     functions,
@@ -15,7 +15,7 @@ from roundsman_console.check.reading import (
     of_type,
     parameters,
 )
-from roundsman_console.template import Template, mapping_of
+from roundsman_dev.template import Template, mapping_of
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import THIS_ACCOUNT, excepted, statements
 from tests.template.conftest import nested_template

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     default_of,
     mappings_in,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from tests.support.template_reading import ENGINE_TABLES, NO_VALUE, tables
 from tests.template.faults import drop, fails_with, put
 

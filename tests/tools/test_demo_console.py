@@ -7,7 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.base.errors import ConsoleError
 from tools.demo.served_console import explore, served_console
 
 LINK = "http://127.0.0.1:1/session?token=t"

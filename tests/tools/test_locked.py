@@ -135,5 +135,5 @@ def imported_at_once(path: Path) -> set[str]:
         )
     }
     ours = {path.name for path in ROOT.iterdir() if path.is_dir()}
-    ours |= {"roundsman", "roundsman_console", "roundsman_testing", "workflows"}
+    ours |= {"roundsman", "roundsman_console", "roundsman_dev", "roundsman_testing", "workflows"}
     return found - ours - sys.stdlib_module_names

@@ -8,12 +8,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from roundsman.model.bulk_run import RunState
-from roundsman_console.bulk.documents import BulkState
-from roundsman_console.command.commands import CommandOutcome
-from roundsman_console.command.documents import Outcome
-from roundsman_console.constraints import Instant, Keyword
-from roundsman_console.dead_letter.assess import ResendVerdict
-from roundsman_console.dead_letter.documents import MessageVerdict
+from roundsman_console.acts.documents.bulk import BulkState
+from roundsman_console.acts.documents.order import Outcome
+from roundsman_console.acts.order.commands import CommandOutcome
+from roundsman_console.base.constraints import Instant, Keyword
+from roundsman_console.facts.set_aside.assess import ResendVerdict
+from roundsman_console.facts.set_aside.documents import MessageVerdict
 from tools import schemas
 from tools.schemas import DOCUMENTS, files, schema_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.template import Document, Json, Template, mapping_of, part
+from roundsman_dev.template import Document, Json, Template, mapping_of, part
 from tools.template_lint import __main__ as command
 from tools.template_lint.findings import (
     Finding,

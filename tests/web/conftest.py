@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from roundsman_console.application import application_events
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web.application import application
-from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.project import deployed_project, of_each_agent
@@ -19,8 +19,8 @@ from tests.web.browsers import PORT, Browser
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
-    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 600)
-    monkeypatch.setattr("roundsman_console.web.deadlines.PAGE_SECONDS", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
 
 
 @pytest.fixture(scope="module")

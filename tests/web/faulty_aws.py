@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import DeployedStack
 
 OUTPUTS = {
     **{f"{name}TableName": f"shop-{name}" for name in ("Tasks", "Orders", "History", "Control")},

@@ -6,18 +6,18 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman_console.alert.documents import AlertKind
-from roundsman_console.alert.reading import StandingAlerts
-from roundsman_console.alert.standing import Alarm, StandingAlert, of_alarms
-from roundsman_console.doctor.documents import FindingKind
-from roundsman_console.doctor.report import Finding, Looked, Report, Unseen
-from roundsman_console.orders.counts import Count, TaskCounts
-from roundsman_console.places import page_of_command
-from roundsman_console.stack import overview_page
-from roundsman_console.stack.attention import attention, of_doctor, of_supervisor
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.stack.stats import Stats
-from roundsman_console.unread import Unread
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.unread import Unread
+from roundsman_console.faces.web.addresses import page_of_command
+from roundsman_console.faces.web.pages import overview as overview_page
+from roundsman_console.faces.web.pages.attention import attention, of_doctor, of_supervisor
+from roundsman_console.facts.alert.documents import AlertKind
+from roundsman_console.facts.alert.reading import StandingAlerts
+from roundsman_console.facts.alert.standing import Alarm, StandingAlert, of_alarms
+from roundsman_console.facts.doctor.documents import FindingKind
+from roundsman_console.facts.doctor.report import Finding, Looked, Report, Unseen
+from roundsman_console.facts.orders.counts import Count, TaskCounts
+from roundsman_console.facts.overview.stats import Stats
 from tests.moto.orders import order
 from tests.web.browsers import Browser
 from tests.web.wellness import doctor_finds_nothing, make_well

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from roundsman_console.stack.aws_links import AwsConsole, aws_console_of, resource_pages
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.links import AwsConsole, aws_console_of, resource_pages
+from roundsman_console.aws.stack import DeployedStack
 from tests.project import TEMPLATE
 from tests.web.browsers import Browser
 

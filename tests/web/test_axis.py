@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from roundsman.model.instants import DAY, SECOND
-from roundsman_console.web.drawings.axis import (
+from roundsman_console.faces.web.drawings.axis import (
     BETWEEN_LABELS,
     FOLD,
     MOST_FOLDS,

@@ -11,16 +11,16 @@ from starlette.testclient import TestClient
 
 from roundsman.errors import TryAgain
 from roundsman.model.states import TaskState
-from roundsman_console.application import application_events
-from roundsman_console.bulk.dry_run import choose_for
-from roundsman_console.hints import option_words
+from roundsman_console.acts.bulk.dry_run import choose_for
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.base.hints import option_words
+from roundsman_console.faces.web import results
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.kept import LONGEST
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.work import MOST_KEPT, Work, WorkResult, works_of
+from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web import results
-from roundsman_console.web.application import application
-from roundsman_console.web.kept import LONGEST
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.work import MOST_KEPT, Work, WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
@@ -375,8 +375,8 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
         goes_on.wait()
         return choose_for(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("roundsman_console.bulk.forms.choose_for", slowly)
-    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", slowly)
+    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
     address, work = progress_of(browser, "resubmit-all", **fields)
     began.wait()
@@ -409,8 +409,8 @@ def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progres
         goes_on.wait()
         raise TryAgain("reading the tasks: throttled")
 
-    monkeypatch.setattr("roundsman_console.bulk.forms.choose_for", refused)
-    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", refused)
+    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
     address, work = progress_of(before_none, "undo-all", state="Archived", reason="x")
     goes_on.set()
     assert work.thread is not None
@@ -543,7 +543,7 @@ def test_a_run_over_orders_that_are_named(
     browser.operator.world.pass_time(300)
     states = {name: browser.operator.world.task(name).state for name in NAMES}
     assert [name for name, state in states.items() if state is TaskState.COMPLETED] == NAMES[1:4]
-    monkeypatch.setattr("roundsman_console.bulk.forms.MOST_NAMED", 2)
+    monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.MOST_NAMED", 2)
     assert "At most 2 orders can be named." in browser.sends("resubmit-all", **fields, **ids)
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
-from roundsman_console.smoke import forms as smoke
-from roundsman_console.web.work import Work
+from roundsman_console.faces.web.forms import smoke
+from roundsman_console.faces.web.work import Work
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.console.test_reconciling import not_at_all, restored, stop_supervisor
 from tests.moto.orders import ALL_EFFECTS, order
@@ -135,7 +135,7 @@ def test_restored_orders_go_on_at_the_rate_of_the_form(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("roundsman_console.reconcile.reconcile.pause", pauses.append)
+    monkeypatch.setattr("roundsman_console.acts.reconcile.reconcile.pause", pauses.append)
     names, at = restored(browser.operator.world, not_at_all)
     browser.work("reconcile", restored_to=iso(at), rate="4")
     assert pauses == [1 / 4] * (len(names) - 1)
@@ -154,7 +154,9 @@ def test_the_supervisor_is_stopped_first_with_the_sentence_of_the_command_line(
     fields = {"restored_to": iso(at)}
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("reconcile", **fields).text)
     assert shown is not None
-    monkeypatch.setattr("roundsman_console.reconcile.reconcile.supervisor_stopped", lambda _: False)
+    monkeypatch.setattr(
+        "roundsman_console.acts.reconcile.reconcile.supervisor_stopped", lambda _: False
+    )
     typed = browser.operator.types("reconcile", "--restored-to", iso(at), "--go", "--yes")
     page = browser.sends("reconcile", **fields, go="yes", shown=shown[1])
     assert "The supervisor is running: it would end the orders" in page

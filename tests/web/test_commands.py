@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_console.hold import watch
-from roundsman_console.web.work import WorkResult
+from roundsman_console.acts.hold import watch
+from roundsman_console.faces.web.work import WorkResult
 from tests.console.operators import DECLINED, holds_of, in_retry
 from tests.moto.orders import order
 from tests.web.browsers import Browser
@@ -190,7 +190,7 @@ def test_a_release_beside_too_much_other_work_is_still_a_release(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert browser.operator.asks("hold", "mail", "--for", "30m").exit_code == 0
-    monkeypatch.setattr("roundsman_console.web.work.MOST_AT_ONCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.work.MOST_AT_ONCE", 0)
     page = browser.carries_out("release", agent="mail", reason="")
     assert "The supervisor wakes the orders that wait for it within two minutes." in page
     assert "held by" not in browser.page("/agents")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_console.errors import InspectorError
-from roundsman_console.stack import forms as stacks
-from roundsman_console.stack.rollback import VersionChange
+from roundsman_console.acts.rollback import VersionChange
+from roundsman_console.base.errors import InspectorError
+from roundsman_console.faces.web.forms import stack as stacks
 from tests.console.test_answering import waits_for_approval
 from tests.console.verbs import typed_example
 from tests.moto.orders import order

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.main import app
-from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.first_look import serving
 from tests.console.schemas import assert_schema
 
@@ -92,7 +92,7 @@ def test_without_the_packages_of_the_console_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(sys.modules, "roundsman_testing.first_look.serving")
-    monkeypatch.setitem(sys.modules, "roundsman_console.web.server", None)
+    monkeypatch.setitem(sys.modules, "roundsman_console.faces.web.server", None)
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 1
     assert 'pip install "roundsman[ui]"' in result.stderr

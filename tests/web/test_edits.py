@@ -5,14 +5,14 @@ import json
 import pytest
 
 from roundsman.model.masked_values import MASK
-from roundsman_console.dead_letter.edits import (
+from roundsman_console.acts.set_aside.edits import (
     DiffLine,
     difference,
     edited_body,
     laid_out,
     masked_changes,
 )
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.base.errors import InvalidArgument
 
 REAL = {"orderId": "o-1", "token": "tok_1", "lines": [{"sku": "A", "card": "c1"}, {"sku": "B"}]}
 SHOWN = {**REAL, "token": MASK, "lines": [{"sku": "A", "card": MASK}, {"sku": "B"}]}

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from roundsman_console.web.application import PAGES
-from roundsman_console.web.registry import COMMANDS
+from roundsman_console.faces.web.application import PAGES
+from roundsman_console.faces.web.form_registry import COMMANDS
 from tests.console.verbs import VERBS
 
 SHOWN: Mapping[str, str] = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.errors import CallRefused, TryAgain
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web.pages.export import end_line, file_name
+from roundsman_console.facts.orders import export as exporting
+from roundsman_console.facts.orders.listing import find
 from roundsman_console.inspector import Inspector
-from roundsman_console.orders import export as exporting
-from roundsman_console.orders.export_page import end_line, file_name
-from roundsman_console.orders.listing import find
-from roundsman_console.stack.stack import DeployedStack
 from tests.console.operators import DECLINED
 from tests.moto.orders import order
 from tests.web.browsers import Browser
@@ -89,7 +89,7 @@ def lines_of(text: str) -> list[dict[str, object]]:
 def test_a_download_that_is_cut_says_so_in_its_last_line_and_can_go_on(
     declined: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.orders.export_page.MOST", 2)
+    monkeypatch.setattr("roundsman_console.faces.web.pages.export.MOST", 2)
     *orders, last = lines_of(declined.client.get("/export/orders").text)
     assert len(orders) == 2
     end = last["export"]

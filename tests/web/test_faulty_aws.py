@@ -10,12 +10,12 @@ import pytest
 from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
-from roundsman_console.errors import InspectorError, cause_of
-from roundsman_console.unread import Unread, causes
-from roundsman_console.web import deadlines
-from roundsman_console.web.application import application
-from roundsman_console.web.deadlines import PageTimedOut, limit_calls, read_in_time
-from roundsman_console.web.one_browser import BrowserSession
+from roundsman_console.base.errors import InspectorError, cause_of
+from roundsman_console.base.unread import Unread, causes
+from roundsman_console.faces.web import deadlines
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.deadlines import PageTimedOut, limit_calls, read_in_time
+from roundsman_console.faces.web.one_browser import BrowserSession
 from tests.web.browsers import PORT, text_of
 from tests.web.faulty_aws import EXPIRED, FINDS_NOTHING, HANGS, FaultyAws, faulty_aws, shop
 

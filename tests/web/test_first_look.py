@@ -14,11 +14,11 @@ import pytest
 from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
-from roundsman_console.errors import StackNotFound
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web.application import application
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.session import FORM_TOKEN
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.base.errors import StackNotFound
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.session import FORM_TOKEN
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.web.browsers import PORT, text_of
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman_console.web.drawings.folding import FEW, MANY, Folded, Kinds, folded
+from roundsman_console.faces.web.drawings.folding import FEW, MANY, Folded, Kinds, folded
 
 QUIET = frozenset({"done", "pending", "undone"})
 TOGETHER = (frozenset({"done"}), frozenset({"pending"}))

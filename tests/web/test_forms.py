@@ -10,9 +10,9 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from roundsman.model.instants import MINUTE
-from roundsman_console.web import results
-from roundsman_console.web.registry import COMMANDS
-from roundsman_console.web.work import Work, WorkResult, works_of
+from roundsman_console.faces.web import results
+from roundsman_console.faces.web.form_registry import COMMANDS
+from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from tests.console.operators import DECLINED, in_retry
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of

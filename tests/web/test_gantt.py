@@ -8,9 +8,9 @@ from roundsman.definition.workflow import Undo
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman_console.order.failure import failures
-from roundsman_console.web.drawings.axis import SCALE
-from roundsman_console.web.drawings.gantt import MOST_ITEMS, NARROWEST, Bars, bars
+from roundsman_console.faces.web.drawings.axis import SCALE
+from roundsman_console.faces.web.drawings.gantt import MOST_ITEMS, NARROWEST, Bars, bars
+from roundsman_console.facts.order.failure import failures
 from tests.support.large_orders import (
     FENCED,
     MadeOrder,

@@ -10,7 +10,7 @@ from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Signal, Sleep, SleepUntil
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepToAdd
-from roundsman_console.web.drawings.graph import (
+from roundsman_console.faces.web.drawings.graph import (
     FIRST_LINE,
     HEIGHT,
     IN_A_ROW,

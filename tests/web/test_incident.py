@@ -9,16 +9,16 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman_console.group.effects import order_effects
-from roundsman_console.group.incident import still_fails
-from roundsman_console.group.repair import repair_of
-from roundsman_console.hold.released import Released
-from roundsman_console.hold.wake import Woken
+from roundsman_console.acts.hold.wake import Woken
+from roundsman_console.aws.links import aws_console_of
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web.drawings.failures import MOST_BARS, failure_curve
+from roundsman_console.faces.web.pages.incident import still_fails
+from roundsman_console.faces.web.released import Released
+from roundsman_console.facts.group.effects import order_effects
+from roundsman_console.facts.group.repair import repair_of
+from roundsman_console.facts.orders.counts import Count
 from roundsman_console.inspector import Inspector
-from roundsman_console.orders.counts import Count
-from roundsman_console.stack.aws_links import aws_console_of
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
 from tests.moto.orders import ALL_EFFECTS, order
@@ -330,7 +330,7 @@ def test_many_rows_are_folded_away_and_few_are_not(
         return _FOLDED.findall(html)
 
     assert folded() == []
-    monkeypatch.setattr("roundsman_console.group.page.ROWS_UNFOLDED", 7)
+    monkeypatch.setattr("roundsman_console.faces.web.pages.group.ROWS_UNFOLDED", 7)
     [rows] = folded()
     assert all(f">{name}</a>" in rows for name in NAMES), "they are in the page without a script"
 

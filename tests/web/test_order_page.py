@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from roundsman_console.order.failure import failures
-from roundsman_console.order.page import LOGS_AROUND, MOST_CARDS, cards_of
-from roundsman_console.stack.aws_links import AwsConsole
+from roundsman_console.aws.links import AwsConsole
+from roundsman_console.faces.web.pages.order import LOGS_AROUND, MOST_CARDS, cards_of
+from roundsman_console.facts.order.failure import failures
 from tests.console.operators import DECLINED, in_retry
 from tests.moto.orders import order
 from tests.support.large_orders import chain_of, fan_of, store

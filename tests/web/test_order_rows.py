@@ -2,10 +2,16 @@
 
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
-from roundsman_console.order.failure import failures
-from roundsman_console.order.history import HistoryEntry, entries, later_words, moment
-from roundsman_console.order.page import MOST_ROWS, StepRow, failed_steps, fold, rows_of_steps
-from roundsman_console.order.timeline import Happening
+from roundsman_console.faces.web.pages.order import (
+    MOST_ROWS,
+    StepRow,
+    failed_steps,
+    fold,
+    rows_of_steps,
+)
+from roundsman_console.facts.order.failure import failures
+from roundsman_console.facts.order.history import HistoryEntry, entries, later_words, moment
+from roundsman_console.facts.order.timeline import Happening
 from tests.support.large_orders import MadeOrder, chain_of, fan_of, side_by_side
 from tests.support.machine_world import T0
 from tests.support.steps import step_record

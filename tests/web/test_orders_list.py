@@ -9,12 +9,12 @@ import pytest
 
 from roundsman.definition.plan import plan_of
 from roundsman.model.states import ProcessState
-from roundsman_console.application import application_workflows
-from roundsman_console.orders.counts import Count
-from roundsman_console.orders.step_marks import marks_of
-from roundsman_console.orders.task_records import Loaded, Records
-from roundsman_console.web.templates import Templates, at_least, number, plural
-from roundsman_console.web.whereabouts import Whereabouts
+from roundsman_console.aws.task_records import Loaded, Records
+from roundsman_console.faces.web.templates import Templates, at_least, number, plural
+from roundsman_console.faces.web.whereabouts import Whereabouts
+from roundsman_console.facts.application import application_workflows
+from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.step_marks import marks_of
 from tests.console.operators import DECLINED, in_retry
 from tests.console.shelves import open_task
 from tests.moto.orders import order
@@ -101,7 +101,7 @@ def test_pages_lead_on_and_back_and_say_where_they_are(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = several(browser, undone=1, completed=4)[::-1]
-    monkeypatch.setattr("roundsman_console.orders.page.ON_A_PAGE", 2)
+    monkeypatch.setattr("roundsman_console.faces.web.pages.orders.ON_A_PAGE", 2)
     for sort in ("", "&sort=submitted"):
         first = browser.html(f"/orders?workflow=order_fulfilment{sort}")
         assert "1 to 2 of " in text_of(first)
@@ -140,7 +140,7 @@ def test_a_page_that_ends_early_says_how_far_it_looked_and_goes_on(
         return load(records, task_ids, at)
 
     with monkeypatch.context() as patch:
-        patch.setattr("roundsman_console.orders.listing.AT_ONCE", 1)
+        patch.setattr("roundsman_console.facts.orders.listing.AT_ONCE", 1)
         patch.setattr(Records, "load_many", slow)
         page = browser.html("/orders?error=CardDeclined")
     words = "Looked at 1 order, and none of them matches. There are more: Go on"
@@ -285,7 +285,7 @@ def test_a_page_that_looks_at_many_orders_is_not_read_again_by_itself(
     several(browser)
     assert "data-live" in browser.html("/orders?workflow=order_fulfilment")
     assert "data-live" not in browser.html("/orders?count=yes")
-    monkeypatch.setattr("roundsman_console.orders.page.MOST_LIVE", 3)
+    monkeypatch.setattr("roundsman_console.faces.web.pages.orders.MOST_LIVE", 3)
     page = browser.html("/orders?workflow=order_fulfilment")
     assert "data-live" not in page
     assert "This page does not follow the stack: it looked at 4 orders." in text_of(page)

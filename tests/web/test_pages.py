@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman_console.web.drawings.shapes import SHAPES
+from roundsman_console.faces.web.drawings.shapes import SHAPES
 from tests.console.operators import DECLINED, in_retry, note_reply_read
 from tests.console.test_left_out import with_an_item_left_out
 from tests.moto.orders import order

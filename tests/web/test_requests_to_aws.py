@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 from botocore.client import BaseClient
 
-from roundsman_console.web.live import LIVE_SECONDS
-from roundsman_console.web.work import WorkResult, works_of
+from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.moto.orders import order

@@ -6,11 +6,11 @@ import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.session import FORM_TOKEN, SECURITY_HEADERS
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.application import application
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS
 from tests.web.browsers import PORT, text_of
 
 

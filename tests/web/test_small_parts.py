@@ -9,13 +9,13 @@ from roundsman.model.instants import MINUTE, second
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.alert.documents import AlertSeverity
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web import remembered
+from roundsman_console.faces.web.pages.attention import Concern, worst_first
+from roundsman_console.faces.web.remembered import Remembered
+from roundsman_console.facts.alert.documents import AlertSeverity
+from roundsman_console.facts.orders.reasons import reason_of
 from roundsman_console.inspector import Inspector
-from roundsman_console.orders.reasons import reason_of
-from roundsman_console.stack.attention import Concern, worst_first
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web import remembered
-from roundsman_console.web.remembered import Remembered
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
 

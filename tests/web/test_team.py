@@ -12,15 +12,15 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from roundsman.model.json import Json
-from roundsman_console.application import application_events
+from roundsman_console.acts.actor import signed_in
+from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.faces.web.application import PAGES, application
+from roundsman_console.faces.web.identity import HEADER
+from roundsman_console.faces.web.identity_keys import IdentityKeys
+from roundsman_console.faces.web.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN, Session
+from roundsman_console.faces.web.team import REPEATED_AFTER, Team
+from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import DeployedStack, find_stack
-from roundsman_console.verbs.actor import signed_in
-from roundsman_console.web.application import PAGES, application
-from roundsman_console.web.identity import HEADER
-from roundsman_console.web.identity_keys import IdentityKeys
-from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN, Session
-from roundsman_console.web.team import REPEATED_AFTER, Team
 from tests.console.operators import DECLINED, Operator, holds_of
 from tests.moto.orders import order
 from tests.support.load_balancer import KEY_ID, NOW, TRUST, LoadBalancer, serving_keys

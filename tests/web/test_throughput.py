@@ -8,9 +8,8 @@ import pytest
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import END_STATES
-from roundsman_console.agent import page as agents
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.stack.throughput import (
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.aws.throughput import (
     ENDS,
     HOUR,
     PERIOD,
@@ -19,7 +18,8 @@ from roundsman_console.stack.throughput import (
     Throughput,
     read_attempt_times,
 )
-from roundsman_console.web.drawings.chart import HEIGHT, WIDTH, chart
+from roundsman_console.faces.web.drawings.chart import HEIGHT, WIDTH, chart
+from roundsman_console.faces.web.pages import agents
 from tests.web.browsers import Browser
 from tests.web.test_requests_to_aws import requests_counted
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from roundsman.model.instants import MINUTE, SECOND, iso
-from roundsman_console.web import times
-from roundsman_console.web.time_style import style_of
-from roundsman_console.web.times import HOUR, ago, left, sentence, until, words
+from roundsman_console.faces.web import times
+from roundsman_console.faces.web.time_style import style_of
+from roundsman_console.faces.web.times import HOUR, ago, left, sentence, until, words
 from tests.moto.orders import order
 from tests.support.machine_world import T0
 from tests.web.browsers import Browser, text_of

@@ -14,13 +14,13 @@ import boto3
 import pytest
 import uvicorn
 
-from roundsman_console.errors import InspectorError
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.base.errors import InspectorError
+from roundsman_console.faces.web import deadlines, server
+from roundsman_console.faces.web.hosts import kept_host, new_host, usual_port
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.whereabouts import Colour
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web import deadlines, server
-from roundsman_console.web.hosts import kept_host, new_host, usual_port
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.whereabouts import Colour
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.support.load_balancer import ISSUER, SIGNER
@@ -338,9 +338,11 @@ def test_an_address_that_is_in_use_is_said(operator: Operator, ran: list[uvicorn
 def test_what_a_team_needs_to_be_installed_is_said(
     operator: Operator, ran: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("roundsman_console.web.team_server", "roundsman_console.web.team"):
+    for name in ("roundsman_console.faces.web.team_server", "roundsman_console.faces.web.team"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    for name in [one for one in sys.modules if one.startswith("roundsman_console.web.identity")]:
+    for name in [
+        one for one in sys.modules if one.startswith("roundsman_console.faces.web.identity")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography", None)
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)

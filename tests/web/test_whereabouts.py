@@ -5,12 +5,12 @@ import pytest
 from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web import whereabouts
+from roundsman_console.faces.web.application import application
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web import whereabouts
-from roundsman_console.web.application import application
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
 from tests.web.browsers import PORT, Browser, text_of
 
 ARN = "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/0a1b"

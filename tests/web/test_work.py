@@ -6,10 +6,10 @@ from contextvars import copy_context
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman_console.errors import InspectorError, NotFound
-from roundsman_console.verbs.actor import act_for, signed_in
-from roundsman_console.web import work as works
-from roundsman_console.web.work import BROKEN, Work, WorkResult, Works, works_of
+from roundsman_console.acts.actor import act_for, signed_in
+from roundsman_console.base.errors import InspectorError, NotFound
+from roundsman_console.faces.web import work as works
+from roundsman_console.faces.web.work import BROKEN, Work, WorkResult, Works, works_of
 from tests.web.browsers import Browser
 
 DONE = WorkResult("It is done.", good=True, page="/orders/ord-1")

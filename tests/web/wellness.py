@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman_console.doctor.report import Looked, Report
+from roundsman_console.facts.doctor.report import Looked, Report
 from roundsman_testing.stack import Stack
 
 
@@ -18,4 +18,4 @@ def doctor_finds_nothing(world: Stack, patch: pytest.MonkeyPatch) -> None:
     def checked(_: object) -> Report:
         return Report(Looked("roundsman", world.clock(), {"open": 0, "archived": 0}, ()), (), ())
 
-    patch.setattr("roundsman_console.stack.overview_page._checked", checked)
+    patch.setattr("roundsman_console.faces.web.pages.overview._checked", checked)

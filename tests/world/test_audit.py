@@ -9,11 +9,11 @@ from roundsman import Json
 from roundsman.aws import clock
 from roundsman.definition.workflow import Archive
 from roundsman.model.states import TaskState
-from roundsman_console.audit.audit import audit_stack
-from roundsman_console.audit.checks import CHECKS
-from roundsman_console.audit.reading import AuditCost, OrderReader, Scope
-from roundsman_console.audit.report import AuditReport
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.audit.audit import audit_stack
+from roundsman_console.facts.audit.checks import CHECKS
+from roundsman_console.facts.audit.reading import AuditCost, OrderReader, Scope
+from roundsman_console.facts.audit.report import AuditReport
 from roundsman_testing import World
 from roundsman_testing.memory import TABLES
 from tests.support.random_worlds import RandomWorld

@@ -10,7 +10,7 @@ import pytest
 from roundsman import Agent, Busy, Done, PermanentError, StepRequest, TransientError
 from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry
-from roundsman_console.order.why import TaskFacts, diagnose
+from roundsman_console.facts.order.why import TaskFacts, diagnose
 from roundsman_testing import FOR_EVER, TaskState, World
 from roundsman_testing.faults import FunctionExits
 from roundsman_testing.world.agents import UntypedError

@@ -8,9 +8,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
-from roundsman_console.cli_errors import FAILED, sentences
-from roundsman_console.errors import sentence_of
-from roundsman_console.local.process import stopped_by_signals
+from roundsman_console.base.errors import FAILED, sentence_of
+from roundsman_console.base.process import stopped_by_signals
+from roundsman_console.faces.cli.errors import sentences
 from tools.demo.report import as_json as report_json
 from tools.demo.report import print_summary
 from tools.demo.run import run_demo

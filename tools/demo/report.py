@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
-from roundsman_console.cells import plain
-from roundsman_console.documents import DemoDocument, DemoOrderDocument
+from roundsman_console.faces.cli.cells import plain
+from tools.demo.documents import DemoDocument, DemoOrderDocument
 from tools.demo.summary import OrderVerdict, Summary
 
 WIDE = 110  # characters; a narrower terminal omits the column "What happens"

@@ -10,10 +10,10 @@ from pathlib import Path
 import boto3
 from rich.console import Console
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local import LocalAws
-from roundsman_console.local.process import on_stderr
-from roundsman_console.local.project import cache_folder, find_project
+from roundsman_console.base.errors import ConsoleError
+from roundsman_console.base.process import on_stderr
+from roundsman_console.base.project_folder import cache_folder, find_project
+from roundsman_dev.local import LocalAws
 from roundsman_testing.remote_services import RemoteServices
 from tools.demo.observe import Bench
 from tools.demo.progress import Snapshot, all_settled, may_follow, still_open

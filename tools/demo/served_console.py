@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.base.errors import ConsoleError
 
 COMMAND = (str(Path(sys.executable).with_name("roundsman")), "ui", "--json")
 """What serves the console, as an operator types it."""

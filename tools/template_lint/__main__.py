@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from roundsman_console.template import Document, Template, mapping_of, part
+from roundsman_dev.template import Document, Template, mapping_of, part
 from tools.template_lint.findings import (
     Finding,
     FoundByLinter,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from roundsman_console.template import Document, Json, mapping_of, part
+from roundsman_dev.template import Document, Json, mapping_of, part
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 PSEUDO: Mapping[str, str] = {

@@ -12,10 +12,10 @@ functions use.
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.agent.reading import AgentNow
-from roundsman_console.command.commands import CommandOutcome, CommandResult
-from roundsman_console.command.corrections import InputChange, InputCorrection
-from roundsman_console.errors import (
+from roundsman_console.acts.order.commands import CommandOutcome, CommandResult
+from roundsman_console.acts.order.corrections import InputChange, InputCorrection
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.errors import (
     InspectorError,
     Interrupted,
     InvalidArgument,
@@ -23,15 +23,15 @@ from roundsman_console.errors import (
     Unconfirmed,
     sentence_of,
 )
-from roundsman_console.group.reading import GroupNow
+from roundsman_console.facts.agent.reading import AgentNow
+from roundsman_console.facts.group.reading import GroupNow
+from roundsman_console.facts.order.timeline import Happening
+from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.orders.listing import Page
+from roundsman_console.facts.orders.selection import Selection
+from roundsman_console.facts.overview.queues import Queue
+from roundsman_console.facts.overview.stats import Stats
 from roundsman_console.inspector.inspector import Inspector
-from roundsman_console.order.timeline import Happening
-from roundsman_console.order.why import Diagnosis
-from roundsman_console.orders.listing import Page
-from roundsman_console.orders.selection import Selection
-from roundsman_console.stack.queues import Queue
-from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.stack.stats import Stats
 
 __all__ = [
     "AgentNow",

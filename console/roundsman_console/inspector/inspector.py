@@ -11,16 +11,22 @@ from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.submission.events import EventReader
-from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
-from roundsman_console.alert.reading import StandingAlerts, read_standing
-from roundsman_console.audit.audit import audit_stack
-from roundsman_console.audit.reading import MOST, Scope, estimate
-from roundsman_console.audit.report import AuditReport
-from roundsman_console.clock import now
-from roundsman_console.command.commands import CommandResult, send_command
-from roundsman_console.command.corrections import InputCorrection
-from roundsman_console.command.erasure import erase_order
-from roundsman_console.command.verbs import (
+from roundsman_console.acts.hold.agents import (
+    AgentHold,
+    AgentRelease,
+    hold_agent,
+    release_agent,
+)
+from roundsman_console.acts.hold.orders import (
+    OrdersHold,
+    OrdersRelease,
+    hold_orders,
+    release_orders,
+)
+from roundsman_console.acts.order.commands import CommandResult, send_command
+from roundsman_console.acts.order.corrections import InputCorrection
+from roundsman_console.acts.order.erasure import erase_order
+from roundsman_console.acts.order.verbs import (
     CancelVerb,
     ExtendVerb,
     MoveVerb,
@@ -30,34 +36,28 @@ from roundsman_console.command.verbs import (
     RunVerb,
     UndoVerb,
 )
-from roundsman_console.dead_letter.listing import DeadQueue, look_at
-from roundsman_console.doctor.doctor import Doctor
-from roundsman_console.doctor.report import Report
-from roundsman_console.errors import InvalidArgument
-from roundsman_console.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.hold.agents import (
-    AgentHold,
-    AgentRelease,
-    hold_agent,
-    release_agent,
-)
-from roundsman_console.hold.orders import (
-    OrdersHold,
-    OrdersRelease,
-    hold_orders,
-    release_orders,
-)
-from roundsman_console.order.lookup import find_shown, shown_tasks
-from roundsman_console.order.timeline import Happening, happenings
-from roundsman_console.order.why import Diagnosis
-from roundsman_console.order.why_facts import why
-from roundsman_console.orders.listing import WITHIN, Page, find
-from roundsman_console.orders.selection import Selection
-from roundsman_console.stack.queues import Queue, find_queues
-from roundsman_console.stack.stack import DeployedStack, find_stack
-from roundsman_console.stack.stats import Stats, read_stats
-from roundsman_console.verbs.limits import WAIT
-from roundsman_console.verbs.verb import once
+from roundsman_console.acts.verb import once
+from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.base.clock import now
+from roundsman_console.base.errors import InvalidArgument
+from roundsman_console.base.limits import WAIT
+from roundsman_console.facts.agent.reading import AgentNow, find_agent, find_agents
+from roundsman_console.facts.alert.reading import StandingAlerts, read_standing
+from roundsman_console.facts.audit.audit import audit_stack
+from roundsman_console.facts.audit.reading import MOST, Scope, estimate
+from roundsman_console.facts.audit.report import AuditReport
+from roundsman_console.facts.doctor.doctor import Doctor
+from roundsman_console.facts.doctor.report import Report
+from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.order.lookup import find_shown, shown_tasks
+from roundsman_console.facts.order.timeline import Happening, happenings
+from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.order.why_facts import why
+from roundsman_console.facts.orders.listing import WITHIN, Page, find
+from roundsman_console.facts.orders.selection import Selection
+from roundsman_console.facts.overview.queues import Queue, find_queues
+from roundsman_console.facts.overview.stats import Stats, read_stats
+from roundsman_console.facts.set_aside.listing import DeadQueue, look_at
 
 
 class Inspector:

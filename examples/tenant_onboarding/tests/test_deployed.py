@@ -8,7 +8,7 @@ import pytest
 
 from roundsman import Json, PermanentError
 from roundsman.client import Client
-from roundsman_console.local import LocalAws
+from roundsman_dev.local import LocalAws
 from roundsman_testing import TaskState
 from roundsman_testing.remote_services import RemoteServices
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from roundsman_console.web.guide import GuideStep
+from roundsman_console.faces.web.guide import GuideStep
 from roundsman_testing.first_look.shop import PAYMENT, Shop
 
 

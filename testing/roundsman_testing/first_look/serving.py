@@ -8,11 +8,11 @@ from typing import Final
 
 from roundsman.aws.clock import now
 from roundsman.submission.events import EventReader
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.server import serve_as_is
+from roundsman_console.faces.web.whereabouts import Colour, Whereabouts
 from roundsman_console.inspector import Inspector
-from roundsman_console.stack.stack import find_stack
-from roundsman_console.web.one_browser import BrowserSession
-from roundsman_console.web.server import serve_as_is
-from roundsman_console.web.whereabouts import Colour, Whereabouts
 from roundsman_testing.first_look.guide import ShopGuide
 from roundsman_testing.first_look.shop import Shop
 from roundsman_testing.world.aws import NAME
@@ -59,7 +59,7 @@ def serve_first_look(
 ) -> None:
     """Serve the console of a new shop until Ctrl-C.
 
-    `port`, `loopback` and `opened` are those of `roundsman_console.web.server.serve`, and
+    `port`, `loopback` and `opened` are those of `roundsman_console.faces.web.server.serve`, and
     `on_alert` that of `open_shop`. Raises InspectorError if the port is in use.
     """
     with open_shop(on_alert) as look:

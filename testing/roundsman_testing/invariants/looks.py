@@ -11,7 +11,7 @@ from roundsman.engine.due import parked_for
 from roundsman.model.instants import DAY, MINUTE, format_duration
 from roundsman.model.task import Task
 from roundsman.model.wakes import EndedHolds
-from roundsman_console.audit.needs import needs
+from roundsman_console.facts.audit.needs import needs
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 WITHIN = 15 * MINUTE

@@ -21,11 +21,11 @@ from roundsman.model.failure import Group
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.alert import Alert
-from roundsman_console.audit import stored_order as audit
-from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
-from roundsman_console.audit.needs import undo_is_settled
-from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
+from roundsman_console.facts.audit import stored_order as audit
+from roundsman_console.facts.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
+from roundsman_console.facts.audit.needs import undo_is_settled
+from roundsman_console.facts.audit.promises import Promise
+from roundsman_console.facts.audit.stored_order import NEVER, StandingEffect, StoredOrder
 
 Invariant = Promise
 """The names of the invariants, as authors' tests know them."""

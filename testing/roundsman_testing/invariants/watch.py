@@ -16,7 +16,7 @@ from roundsman.model.task import REJECTION, Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
-from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
+from roundsman_console.facts.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.added import Added
 from roundsman_testing.invariants.attempts import Attempts

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
-    from roundsman_console.template import Template, TemplateProblem
+    from roundsman_dev.template import Template, TemplateProblem
     from roundsman_testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
     from roundsman_testing.stack.deployment import QueueMessage, Stack, deployed
     from roundsman_testing.stack.environment import MORNING, Clock
@@ -23,8 +23,8 @@ _HOMES = {
     "Services": "roundsman_testing.stack.services",
     "Stack": "roundsman_testing.stack.deployment",
     "InjectedFault": "roundsman_testing.stack.calls",
-    "Template": "roundsman_console.template",
-    "TemplateProblem": "roundsman_console.template",
+    "Template": "roundsman_dev.template",
+    "TemplateProblem": "roundsman_dev.template",
     "deployed": "roundsman_testing.stack.deployment",
 }
 

@@ -30,7 +30,7 @@ from roundsman.definition.plan import Plan
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
-from roundsman_console.template import Template, settings_in
+from roundsman_dev.template import Template, settings_in
 from roundsman_testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
 from roundsman_testing.stack.driver import Driver
 from roundsman_testing.stack.environment import (

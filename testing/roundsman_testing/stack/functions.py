@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TypeAlias
 
-from roundsman_console.template import FunctionCode, TemplateProblem
+from roundsman_dev.template import FunctionCode, TemplateProblem
 
 Event: TypeAlias = dict[str, object]
 Handler: TypeAlias = Callable[[Event, "Context"], object]

@@ -21,7 +21,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from roundsman.aws.outputs import LIVE, with_agents
 from roundsman.model.instants import SECOND
-from roundsman_console.template import (
+from roundsman_dev.template import (
     CODE_BUCKET,
     CODE_KEY,
     Document,

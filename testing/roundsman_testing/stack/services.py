@@ -6,7 +6,7 @@ works, but cannot report effects.
 
 from typing import Protocol
 
-from roundsman_console.template import Json
+from roundsman_dev.template import Json
 
 
 class LedgerOfServices(Protocol):

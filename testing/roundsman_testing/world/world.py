@@ -47,7 +47,7 @@ from roundsman.submission.service_events import ListedSources
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
-from roundsman_console.audit.stored_order import StoredOrder, stored_order
+from roundsman_console.facts.audit.stored_order import StoredOrder, stored_order
 from roundsman_testing.faults import Crash, Faults, FunctionExits, Hit
 from roundsman_testing.invariants.rules import Blame, Broken, Invariant, of_open
 from roundsman_testing.tasks import checked

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.model.bulk_run import RequestAction, RunRequest
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman_console.bulk.dry_run import choose
-from roundsman_console.cli import confirm
+from roundsman_console.acts.bulk.dry_run import choose
+from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.cli import confirm
+from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.main import app
-from roundsman_console.orders.selection import Selection
-from roundsman_console.stack.stack import find_stack
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
 from tests.console.operators import (
     DECLINED,
@@ -91,7 +91,7 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
         assert stderr
         return Console(file=terminal, force_terminal=True, quiet=quiet)
 
-    monkeypatch.setattr("roundsman_console.cli.act.Console", console)
+    monkeypatch.setattr("roundsman_console.faces.cli.act.Console", console)
     words = ("resubmit", "--state", "Archived", "--reason", "mail is back", "--dry-run")
     printed = operator.types(*words).stdout
     assert "3 of 3 orders checked" in terminal.getvalue()
@@ -577,7 +577,7 @@ def test_the_request_of_another_person_is_not_lost_by_a_later_one(
         *("resubmit", "--group", group, "--go", "--no-wait", "--json", "--canary", "1")
     )
     run_id = str(document(started)["runId"])
-    asked = "roundsman_console.bulk.start.own_principal"
+    asked = "roundsman_console.acts.bulk.start.own_principal"
     monkeypatch.setattr(asked, lambda: "AROAOPERATOR:ann")
     stopped = operator.types("bulk", "stop", run_id, "--reason", "it charges twice")
     assert stopped.exit_code == 0, stopped.output

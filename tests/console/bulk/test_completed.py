@@ -10,9 +10,9 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.bulk_eligibility import CHANGED, GONE
 from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.task import Task
-from roundsman_console.bulk import dry_run
-from roundsman_console.order.lookup import plan_of
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.acts.bulk import dry_run
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.order.lookup import plan_of
 from tests.console.bulk_stories import names, states
 from tests.console.operators import CHARGED_LATER, Operator, document
 from tests.moto.orders import order

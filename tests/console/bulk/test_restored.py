@@ -8,9 +8,9 @@ import pytest
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.model.bulk_run import RequestAction, RunRequest
 from roundsman.model.instants import iso
-from roundsman_console.bulk.restored import RestoredRun, pause_restored
-from roundsman_console.bulk.start import bulk_runs_of
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.acts.bulk.restored import RestoredRun, pause_restored
+from roundsman_console.acts.bulk.start import bulk_runs_of
+from roundsman_console.aws.stack import DeployedStack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
@@ -131,7 +131,7 @@ def test_somebody_who_asks_at_the_same_moment_ends_the_sending(
     stop_supervisor(world)
     at = world.clock.now
     world.clock.now += 60_000
-    used = "roundsman_console.bulk.restored.bulk_runs_of"
+    used = "roundsman_console.acts.bulk.restored.bulk_runs_of"
 
     def is_overtaken(stack: DeployedStack) -> DynamoBulkRuns:
         runs = bulk_runs_of(stack)
@@ -143,7 +143,7 @@ def test_somebody_who_asks_at_the_same_moment_ends_the_sending(
         monkeypatch.setattr(used, is_overtaken)
         pause_restored(stack, found, by=by, reason=reason)
 
-    monkeypatch.setattr("roundsman_console.reconcile.reconcile.pause_restored", pauses)
+    monkeypatch.setattr("roundsman_console.acts.reconcile.reconcile.pause_restored", pauses)
     result = operator.types("reconcile", "--restored-to", iso(at), "--go", "--yes")
     assert result.exit_code == 1
     assert f"Somebody has just asked for a change of {run_id}." in result.stderr

@@ -1,7 +1,7 @@
 """What the example consists of, where the rules would allow an application more."""
 
 from roundsman.aws.settings import AgentSettings
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     ENGINE_FUNCTIONS,
     agents,
     functions,
@@ -10,7 +10,7 @@ from roundsman_console.check.reading import (
     queues,
     variables,
 )
-from roundsman_console.template import Document
+from roundsman_dev.template import Document
 from tests.project import SERVICE_URLS
 from tests.support.template_reading import (
     ENGINE_TABLES,

@@ -17,7 +17,7 @@ from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.model.bulk_run import PlannedOrder, Run, RunState, Terms
 from roundsman.model.events import Cancel, CommandSource, Erase
 from roundsman.wire.commands import command_of
-from roundsman_console.template import Document
+from roundsman_dev.template import Document
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack.calls import AwsCall
 from roundsman_testing.stack.driver import Driver

@@ -4,11 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     agents,
     items,
 )
-from roundsman_console.template import Document, Json, mapping_of
+from roundsman_dev.template import Document, Json, mapping_of
 from tests.docs.test_metrics_page import written
 from tests.support.dashboard import bodies_of, body_of, dashboard_of
 from tests.template.test_alarms import METRICS

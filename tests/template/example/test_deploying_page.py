@@ -4,9 +4,9 @@ import re
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.check.reading import of_type
-from roundsman_console.nested_stacks import APPLICATION
-from roundsman_console.template import Document, mapping_of
+from roundsman_dev.check.reading import of_type
+from roundsman_dev.nested_stacks import APPLICATION
+from roundsman_dev.template import Document, mapping_of
 from tests.project import TEMPLATE
 from tests.support.template_reading import alarms, dead_letter_queues, work_queues
 

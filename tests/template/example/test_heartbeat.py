@@ -9,11 +9,11 @@ from moto import mock_aws
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.wire.alert import SUBJECT_LIMIT
-from roundsman_console.check.reading import (
+from roundsman_dev.check.reading import (
     at,
     of_type,
 )
-from roundsman_console.template import Document, Json, mapping_of
+from roundsman_dev.template import Document, Json, mapping_of
 from tests.console.schemas import assert_schema
 from tests.project import TEMPLATE, translate
 

@@ -10,9 +10,9 @@ import pytest
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import ValidOrder
-from roundsman_console.check.reading import at, chosen, of_type, reference
-from roundsman_console.check.schedules import schedule_problems
-from roundsman_console.template import Document, Json, Template, mapping_of
+from roundsman_dev.check.reading import at, chosen, of_type, reference
+from roundsman_dev.check.schedules import schedule_problems
+from roundsman_dev.template import Document, Json, Template, mapping_of
 from tests.project import SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import allowed_to, statements
 from tests.template.conftest import nested_template

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.template import part
+from roundsman_dev.template import part
 from tests.emulator.rights import FUNCTIONS, REPLIES, STRANGERS, Call, Deployed
 from tests.project import translate
 from tests.support.template_reading import roles

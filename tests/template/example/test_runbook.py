@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.alerts.group_alert import KINDS
-from roundsman_console.check.reading import of_type
-from roundsman_console.template import Document
+from roundsman_dev.check.reading import of_type
+from roundsman_dev.template import Document
 from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
@@ -63,7 +63,7 @@ ALERTS = ("agent_alert", "orders_alert", "_order_alert")
 def alert_kinds() -> set[str]:
     """Every kind of alert that the code makes: for failure groups, agents and commands."""
     found = {"task_archived", HEARTBEAT, *KINDS.values()}
-    for folder in ("layers/core/roundsman", "console/roundsman_console"):
+    for folder in ("layers/core/roundsman", "console"):
         for file in (ROOT / folder).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
             if not any(one in text for one in ("agent_alert", "orders_alert", '"alert"')):

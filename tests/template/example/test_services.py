@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman_console.check import RULES, Application
-from roundsman_console.check.reading import (
+from roundsman_dev.check import RULES, Application
+from roundsman_dev.check.reading import (
     at,
     chosen,
     functions,
 )
-from roundsman_console.template import Document
+from roundsman_dev.template import Document
 from tests.project import TEMPLATE, translate
 from tests.support.template_reading import (
     NO_VALUE,

@@ -10,8 +10,8 @@ from roundsman.aws.settings import (
     SupervisorSettings,
 )
 from roundsman.model.priority import Priority
-from roundsman_console.check.interface import OUTPUTS
-from roundsman_console.template import Document
+from roundsman_dev.check.interface import OUTPUTS
+from roundsman_dev.template import Document
 from roundsman_testing.stack.resources import StackOnMoto
 from tests.support.template_reading import environment
 from tests.template.example.agents import AGENTS

@@ -17,8 +17,8 @@ from roundsman.wire.alert import (
     foreign_command_alert,
     late_answer_alert,
 )
-from roundsman_console.hold import alerts as hold_alerts
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.acts.hold import alerts as hold_alerts
+from roundsman_console.aws.stack import DeployedStack
 from tests.console.schemas import assert_schema
 
 T0 = 1_795_000_000_000

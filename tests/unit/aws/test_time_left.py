@@ -31,7 +31,7 @@ from roundsman.aws.clients import (
 )
 from roundsman.aws.errors import TRANSIENT_FAILURES
 from roundsman.model.instants import SECOND
-from roundsman_console.template import Template, part
+from roundsman_dev.template import Template, part
 from tests.project import TEMPLATE
 
 TIMEOUTS = (

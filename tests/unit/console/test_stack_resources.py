@@ -3,7 +3,7 @@ import json
 import boto3
 from moto import mock_aws
 
-from roundsman_console.stack.resources import stack_resources
+from roundsman_console.aws.resources import stack_resources
 
 QUEUE = {"Type": "AWS::SQS::Queue"}
 ENGINE = {"Resources": {"SchedulerQueue": QUEUE}}

@@ -5,20 +5,20 @@ from collections.abc import Mapping
 import pytest
 
 from roundsman.model.corrections import Change
-from roundsman_console.bulk.verbs import PauseVerb, ResumeVerb
-from roundsman_console.callback.verbs import AnswerVerb, GivenResult
-from roundsman_console.command.verbs import (
+from roundsman_console.acts.bulk.verbs import PauseVerb, ResumeVerb
+from roundsman_console.acts.callback.verbs import AnswerVerb, GivenResult
+from roundsman_console.acts.hold.verbs import HoldVerb
+from roundsman_console.acts.order.verbs import (
     CancelVerb,
     ExtendVerb,
     ResolveVerb,
     ResubmitVerb,
 )
-from roundsman_console.dead_letter.verbs import RedriveVerb
-from roundsman_console.errors import InvalidArgument
-from roundsman_console.hold.verbs import HoldVerb
-from roundsman_console.reconcile.verbs import ReconcileVerb
-from roundsman_console.verbs.declared import VERBS
-from roundsman_console.verbs.verb import FieldKind, Form, Verb
+from roundsman_console.acts.reconcile.verbs import ReconcileVerb
+from roundsman_console.acts.set_aside.verbs import RedriveVerb
+from roundsman_console.acts.verb import FieldKind, Form, Verb
+from roundsman_console.acts.verbs import VERBS
+from roundsman_console.base.errors import InvalidArgument
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of
 

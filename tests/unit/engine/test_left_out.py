@@ -281,10 +281,11 @@ def test_an_archived_order_of_which_a_result_is_read_is_not_resubmitted() -> Non
         ("a", step_record(process_state=ProcessState.PROCESSED), False),
         ("a", step_record(process_state=ProcessState.UNDONE, left_out=LeftOut("long")), False),
         ("d", step_record(process_state=ProcessState.PROCESSED, left_out=LeftOut("long")), False),
+        ("d", StepRecord(situation=AWAITED, left_out=LeftOut("long")), True),
         ("gone", StepRecord(situation=AWAITED, left_out=LeftOut("long")), False),
     ],
 )
-def test_only_a_result_of_a_step_that_is_done_is_missing(
+def test_only_a_result_that_is_read_or_awaited_is_missing(
     name: str, record: StepRecord, why: bool
 ) -> None:
     world = World(plan(_A, step("b", _A), step("d")))

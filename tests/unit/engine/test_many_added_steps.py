@@ -20,7 +20,7 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep, Effect, StepToAdd, idempotency_key
-from roundsman_console.audit.stored_order import StandingEffect
+from roundsman_console.facts.audit.stored_order import StandingEffect
 from roundsman_testing.invariants.rules import of_effects
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.machine_world import World, plan, requests_in, step

@@ -13,15 +13,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import roundsman_console.cli.services as command_module
-from roundsman_console.project.create import create
+import roundsman_dev.services.command as command_module
+from roundsman_dev.project.create import create
 from roundsman_testing.remote_services import PortUnavailable, RemoteServices
 from tests.console.schemas import assert_schema
 from tests.unit.remote_services.client import Client, charge_body, send_on
 
 CONSOLE = Path(command_module.__file__).parents[2]
 HERE = {"PYTHONPATH": os.pathsep.join(map(str, (CONSOLE, CONSOLE.parent / "layers" / "core")))}
-RUN = "import typer; from roundsman_console.cli.services import services_command as run; "
+RUN = "import typer; from roundsman_dev.services.command import services_command as run; "
 
 
 def test_a_connection_is_kept_for_the_next_request_whatever_the_answer(client: Client) -> None:

@@ -20,9 +20,9 @@ from roundsman.model.wakes import EndedHolds
 from roundsman.supervisor.parked import ParkedOrders
 from roundsman.supervisor.supervisor import Supervisor
 from roundsman.wire.messages import AgentRequest
-from roundsman_console.audit.effect_checks import round_of
-from roundsman_console.audit.needs import SOON, needs
-from roundsman_console.audit.stored_order import StandingEffect
+from roundsman_console.facts.audit.effect_checks import round_of
+from roundsman_console.facts.audit.needs import SOON, needs
+from roundsman_console.facts.audit.stored_order import StandingEffect
 from roundsman_testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman_testing.faults import ABLE, CALLS, FaultyOutbox
 from roundsman_testing.invariants.claims import Claims

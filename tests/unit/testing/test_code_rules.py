@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundsman_console.check import Application
-from roundsman_console.check.code import agent_folders, undefined_names
-from roundsman_console.template import Document
+from roundsman_dev.check import Application
+from roundsman_dev.check.code import agent_folders, undefined_names
+from roundsman_dev.template import Document
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 from moto.sqs.models import sqs_backends
 
-from roundsman_console.template import Template, TemplateProblem, part
+from roundsman_dev.template import Template, TemplateProblem, part
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack import Clock, Services, Stack, deployment
 from roundsman_testing.stack.image import MotoImage, moto_is_new

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman_console.nested_stacks import Document, NestedProblem, flattened
+from roundsman_dev.nested_stacks import Document, NestedProblem, flattened
 
 ROOT = """
 Parameters:

@@ -8,14 +8,14 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman import Archive, Step, Text, Workflow
-from roundsman_console.check import schedules
-from roundsman_console.check.schedules import (
+from roundsman_dev.check import schedules
+from roundsman_dev.check.schedules import (
     RUN,
     expression_problems,
     once_problems,
     schedule_problems,
 )
-from roundsman_console.template import Document, Json
+from roundsman_dev.template import Document, Json
 from tests.project import TEMPLATE
 
 TODAY = date(2026, 11, 29)

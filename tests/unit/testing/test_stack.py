@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from roundsman_console.template import FunctionCode, Template, TemplateProblem
+from roundsman_dev.template import FunctionCode, Template, TemplateProblem
 from roundsman_testing.faults import FunctionExits
 from roundsman_testing.remote_services import RemoteServices
 from roundsman_testing.stack import MORNING, AwsFault, Clock, Killed, Stack

@@ -7,7 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.task import ERASED, Task
 from roundsman.ports import OrderRow
-from roundsman_console.audit.stored_order import StoredOrder, stored_order
+from roundsman_console.facts.audit.stored_order import StoredOrder, stored_order
 from tests.support.machine_world import World
 
 

@@ -14,10 +14,10 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO, Effect, SettledRow, StepError, StepToAdd
-from roundsman_console.audit import effect_checks, history_checks, record_checks
-from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Verdict, judge
-from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.stored_order import (
+from roundsman_console.facts.audit import effect_checks, history_checks, record_checks
+from roundsman_console.facts.audit.checks import CHECKS, EFFECT_CHECKS, Verdict, judge
+from roundsman_console.facts.audit.promises import Promise
+from roundsman_console.facts.audit.stored_order import (
     StandingEffect,
     StoredOrder,
     Unknown,

@@ -3,10 +3,10 @@
 import pytest
 
 from roundsman.model.task import SettledRow
-from roundsman_console.audit.checks import judge
-from roundsman_console.audit.stored_document import LineWriter, read_lines
-from roundsman_console.audit.stored_order import StandingEffect, StoredOrder
-from roundsman_console.errors import InspectorError
+from roundsman_console.base.errors import InspectorError
+from roundsman_console.facts.audit.checks import judge
+from roundsman_console.facts.audit.stored_document import LineWriter, read_lines
+from roundsman_console.facts.audit.stored_order import StandingEffect, StoredOrder
 from tests.unit.console.audit.stored import stored_of
 from tests.unit.console.audit.test_checks import PLANTS, Plant, cancelled, effects, task
 from tests.unit.engine.test_transitions import STORIES

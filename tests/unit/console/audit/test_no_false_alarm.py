@@ -6,8 +6,8 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import Decision, Event, HistoryRow
 from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.task import Task
-from roundsman_console.audit.checks import judge
-from roundsman_console.audit.promises import Promise
+from roundsman_console.facts.audit.checks import judge
+from roundsman_console.facts.audit.promises import Promise
 from tests.support import machine_world
 from tests.support.machine_checks import check
 from tests.unit.console.audit.stored import stored

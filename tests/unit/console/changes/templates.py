@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from roundsman_console.changes.whole import StackTemplate, whole_resources
-from roundsman_console.local.parameters import read_template
-from roundsman_console.nested_stacks import APPLICATION, Document, copied
-from roundsman_console.template import mapping_of, part, transformed
+from roundsman_dev.changes.whole import StackTemplate, whole_resources
+from roundsman_dev.local.parameters import read_template
+from roundsman_dev.nested_stacks import APPLICATION, Document, copied
+from roundsman_dev.template import mapping_of, part, transformed
 
 ROOT = Path(__file__).parents[4]
 VALUES: Mapping[str, str] = {

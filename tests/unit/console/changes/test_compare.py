@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman_console.changes.compare import Action, Changes, ResourceChange, compare
-from roundsman_console.nested_stacks import Document, Json
+from roundsman_dev.changes.compare import Action, Changes, ResourceChange, compare
+from roundsman_dev.nested_stacks import Document, Json
 from tests.unit.console.changes.templates import packaged, resources
 
 AGENTS = ("Inventory", "Mail", "Payment", "Shipping")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import roundsman
-from roundsman_console.changes.engine_first import FORMS, REPLIES, engine_first
+from roundsman_dev.changes.engine_first import FORMS, REPLIES, engine_first
 
 ENGINE = Path(__file__).parents[4] / "stacks" / "engine.yaml"
 POLLS = "from roundsman import NotYet\n\ndef perform(request):\n    return NotYet(again_in=1)\n"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roundsman_console.changes.compare import Action, Changes, compare
-from roundsman_console.cost.model import PROFILES
-from roundsman_console.nested_stacks import Document
+from roundsman_console.facts.cost.model import PROFILES
+from roundsman_dev.changes.compare import Action, Changes, compare
+from roundsman_dev.nested_stacks import Document
 from tests.unit.console.changes.templates import packaged, resources
 
 WITHOUT_DATA = {

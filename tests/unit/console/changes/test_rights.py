@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman_console.changes.rights import Right, grown, rights_of
-from roundsman_console.nested_stacks import Document
+from roundsman_dev.changes.rights import Right, grown, rights_of
+from roundsman_dev.nested_stacks import Document
 
 
 def role(*statements: object) -> dict[str, Document]:

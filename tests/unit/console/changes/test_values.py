@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundsman_console.changes.values import with_values
+from roundsman_dev.changes.values import with_values
 
 PARAMETERS = {"Name": "shop", "On": "true", "List": "a,b,c"}
 CONDITIONS: Any = {

@@ -6,9 +6,9 @@ import boto3
 from botocore.stub import Stubber
 
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
-from roundsman_console.dead_letter.listing import NO_REASON, Dead, dead_letters
-from roundsman_console.dead_letter.peek import Letter, QueuePeek
-from roundsman_console.dead_letter.queues import Source
+from roundsman_console.facts.set_aside.listing import NO_REASON, Dead, dead_letters
+from roundsman_console.facts.set_aside.peek import Letter, QueuePeek
+from roundsman_console.facts.set_aside.queues import Source
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -7,9 +7,9 @@ import pytest
 
 from roundsman import From, Step, Workflow
 from roundsman.submission.events import EventReader
-from roundsman_console.dead_letter.edits import edited_body, laid_out
-from roundsman_console.dead_letter.masked import masked_body
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.acts.set_aside.edits import edited_body, laid_out
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.set_aside.masked import masked_body
 from roundsman_testing import eventbridge_event, s3_notification, sns_notification
 
 EVENT = {"number": 7, "card": "tok_secret", "buyer": {"card": "tok_other"}}

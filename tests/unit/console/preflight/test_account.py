@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.preflight.documents import CheckStatus
-from roundsman_console.preflight.preflight import (
+from roundsman_console.aws.versions import MOST_SNAPSHOTS, FunctionVersions
+from roundsman_dev.preflight.documents import CheckStatus
+from roundsman_dev.preflight.preflight import (
     PlannedStack,
     Quota,
     check_concurrency,
     check_snapstart,
     check_versions,
 )
-from roundsman_console.stack.versions import MOST_SNAPSHOTS, FunctionVersions
 
 OK, WARNING, FAULT = CheckStatus.OK, CheckStatus.WARNING, CheckStatus.FAULT
 

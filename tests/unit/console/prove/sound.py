@@ -3,8 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from roundsman_console.prove.document import ProofDocument
-from roundsman_console.prove.stored_lines import read_proof
+from roundsman_dev.prove.document import ProofDocument
+from roundsman_dev.prove.stored_lines import read_proof
 
 FILE = Path(__file__).with_name("sound.jsonl")
 

@@ -4,14 +4,14 @@ import re
 
 import yaml
 
-from roundsman_console.prove.command import LEAST_MINUTES, MOST_MINUTES, MOST_ORDERS, minutes_for
-from roundsman_console.prove.duration import (
+from roundsman_dev.prove.command import LEAST_MINUTES, MOST_MINUTES, MOST_ORDERS, minutes_for
+from roundsman_dev.prove.duration import (
     INSTANCES,
     TIMEOUT,
     estimated_minutes,
     seconds_of_orders,
 )
-from roundsman_console.prove.project import project_files
+from roundsman_dev.prove.project import project_files
 
 LEAST_QUOTA = 10
 """The concurrency of a new account."""

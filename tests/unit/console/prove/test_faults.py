@@ -8,11 +8,12 @@ from typing import cast
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman_console import clock
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.prove.deployment import Place, ProofProject
-from roundsman_console.prove.document import THROTTLED, FaultOutcome
-from roundsman_console.prove.faults import (
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base import clock
+from roundsman_console.base.errors import ConsoleError
+from roundsman_dev.prove.deployment import Place, ProofProject
+from roundsman_dev.prove.document import THROTTLED, FaultOutcome
+from roundsman_dev.prove.faults import (
     FAULTS,
     LEAST_WRITES,
     NO_MAXIMUM,
@@ -21,7 +22,6 @@ from roundsman_console.prove.faults import (
     Means,
     made,
 )
-from roundsman_console.stack.stack import DeployedStack
 
 NOW = 1_800_000_000_000
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman_console.errors import InspectorError
-from roundsman_console.prove.document import (
+from roundsman_console.base.errors import InspectorError
+from roundsman_dev.prove.document import (
     FaultOutcome,
     FunctionLog,
     LoggedFailure,
     MadeFault,
     SpentLine,
 )
-from roundsman_console.prove.report import hash_of
-from roundsman_console.prove.stored_lines import lines_of, read_proof
+from roundsman_dev.prove.report import hash_of
+from roundsman_dev.prove.stored_lines import lines_of, read_proof
 from tests.unit.console.prove.sound import sound
 
 

@@ -10,10 +10,10 @@ import pytest
 from moto import mock_aws
 
 from roundsman.model.instants import MINUTE
-from roundsman_console.audit.stored_order import Broken
-from roundsman_console.prove import function_logs
-from roundsman_console.prove.application.orders import MARKER
-from roundsman_console.prove.document import (
+from roundsman_console.facts.audit.stored_order import Broken
+from roundsman_dev.prove import function_logs
+from roundsman_dev.prove.application.orders import MARKER
+from roundsman_dev.prove.document import (
     PROCESS_ENDED,
     THROTTLED,
     TIMED_OUT,
@@ -23,10 +23,10 @@ from roundsman_console.prove.document import (
     MadeFault,
     ProofDocument,
 )
-from roundsman_console.prove.function_logs import CUT, FUNCTIONS, function_log, read_logs
-from roundsman_console.prove.log_checks import failure_counts, no_other_failure
-from roundsman_console.prove.promises import RunPromise as R
-from roundsman_console.prove.report import report_of
+from roundsman_dev.prove.function_logs import CUT, FUNCTIONS, function_log, read_logs
+from roundsman_dev.prove.log_checks import failure_counts, no_other_failure
+from roundsman_dev.prove.promises import RunPromise as R
+from roundsman_dev.prove.report import report_of
 from tests.unit.console.prove.sound import sound
 
 RUN = "prove-1a2b3c"

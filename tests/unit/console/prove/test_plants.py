@@ -9,14 +9,14 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
-from roundsman_console.audit.checks import EFFECT_CHECKS
-from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.stored_order import StoredOrder
-from roundsman_console.prove.application.orders import MARKER, Treatment, order_id, order_of
-from roundsman_console.prove.checks import LEDGER_CHECKS, RUN_CHECKS, AnyPromise, check_proof
-from roundsman_console.prove.document import LedgerRow, ProofDocument, SentOrder
-from roundsman_console.prove.function_logs import function_log
-from roundsman_console.prove.promises import RunPromise
+from roundsman_console.facts.audit.checks import EFFECT_CHECKS
+from roundsman_console.facts.audit.promises import Promise
+from roundsman_console.facts.audit.stored_order import StoredOrder
+from roundsman_dev.prove.application.orders import MARKER, Treatment, order_id, order_of
+from roundsman_dev.prove.checks import LEDGER_CHECKS, RUN_CHECKS, AnyPromise, check_proof
+from roundsman_dev.prove.document import LedgerRow, ProofDocument, SentOrder
+from roundsman_dev.prove.function_logs import function_log
+from roundsman_dev.prove.promises import RunPromise
 from tests.support.steps import changed_step
 from tests.unit.console.prove.sound import sound
 

@@ -6,16 +6,16 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.model.instants import MINUTE
-from roundsman_console.cost.live import UsageRead
-from roundsman_console.cost.prices import Prices, load_prices
-from roundsman_console.cost.usage import sizes_of, spent_of
-from roundsman_console.errors import InspectorError
-from roundsman_console.prove import price
-from roundsman_console.prove.application.workflows import WORKFLOWS
-from roundsman_console.prove.command import MOST_ORDERS
-from roundsman_console.prove.price import STEPS, estimated_usd, read_spent
-from roundsman_console.prove.project import project_files
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.errors import InspectorError
+from roundsman_console.facts.cost.live import UsageRead
+from roundsman_console.facts.cost.prices import Prices, load_prices
+from roundsman_console.facts.cost.usage import sizes_of, spent_of
+from roundsman_dev.prove import price
+from roundsman_dev.prove.application.workflows import WORKFLOWS
+from roundsman_dev.prove.command import MOST_ORDERS
+from roundsman_dev.prove.price import STEPS, estimated_usd, read_spent
+from roundsman_dev.prove.project import project_files
 
 
 def test_a_proof_of_a_thousand_orders_costs_less_than_a_dollar() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_console.prove.document import FaultOutcome, MadeFault, ProofDocument, SpentLine
-from roundsman_console.prove.report import percentile, report_of
-from roundsman_console.prove.text import report_text
+from roundsman_dev.prove.document import FaultOutcome, MadeFault, ProofDocument, SpentLine
+from roundsman_dev.prove.report import percentile, report_of
+from roundsman_dev.prove.text import report_text
 from tests.unit.console.prove.sound import sound
 
 

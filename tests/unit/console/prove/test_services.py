@@ -9,19 +9,19 @@ import pytest
 from moto import mock_aws
 
 from roundsman import DidNotHappen, Happened, PermanentError, StepRequest, TransientError
-from roundsman_console.prove.application.agents import AGENTS, agent
-from roundsman_console.prove.application.ledger import Ledger
-from roundsman_console.prove.application.orders import (
+from roundsman_dev.prove.application.agents import AGENTS, agent
+from roundsman_dev.prove.application.ledger import Ledger
+from roundsman_dev.prove.application.orders import (
     STEPS,
     ProofOrder,
     Treatment,
     order_id,
     order_of,
 )
-from roundsman_console.prove.application.services import HANGS, LATE, SLOW, Services
-from roundsman_console.prove.application.workflows import WORKFLOWS
-from roundsman_console.prove.document import LedgerRow
-from roundsman_console.prove.reading import read_ledger
+from roundsman_dev.prove.application.services import HANGS, LATE, SLOW, Services
+from roundsman_dev.prove.application.workflows import WORKFLOWS
+from roundsman_dev.prove.document import LedgerRow
+from roundsman_dev.prove.reading import read_ledger
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

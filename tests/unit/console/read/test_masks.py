@@ -16,8 +16,8 @@ from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.order.masks import NO_MASK, Mask, mask_of, shown
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.order.masks import NO_MASK, Mask, mask_of, shown
 from tests.support.steps import step_record
 
 AT = 1_800_000_000_000

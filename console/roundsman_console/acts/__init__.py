@@ -1,0 +1,1 @@
+"""The verbs: each declared once, and how it is carried out."""

@@ -1,0 +1,1 @@
+"""The JSON documents that verbs print, by what they are about."""

@@ -1,0 +1,1 @@
+"""Holds placed and released, and those who waited woken."""

@@ -1,0 +1,1 @@
+"""What a person or an application asks of one order, and what is sent."""

@@ -1,0 +1,1 @@
+"""Dead letters and rejected messages corrected, sent again or removed."""

@@ -1,1 +1,0 @@
-"""Agents: whether they take work, and the holds of operators."""

@@ -1,0 +1,98 @@
+"""The next commands that are printed: they name the stack that was given to this command.
+
+A person who typed `--stack shop`, or set ROUNDSMAN_STACK, copies the next command and means the
+same stack, also in another terminal.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from roundsman_console.base.sanitize import inert
+
+_stack: ContextVar[str | None] = ContextVar("stack", default=None)
+
+COMMANDS = (
+    *("agents", "alerts", "answer", "audit", "cancel", "cost", "delete", "doctor"),
+    *("erase", "export", "extend"),
+    *(
+        "groups",
+        "hold",
+        "ls",
+        "move",
+        "reconcile",
+        "release",
+        "resolve",
+        "resubmit",
+        "rollback",
+        "run",
+    ),
+    *("show", "signal", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
+    *("bulk ls", "bulk pause", "bulk resume", "bulk show", "bulk stop", "bulk watch"),
+    *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
+    *("groups ls", "groups show"),
+    *("restore prepare", "restore replace", "restore start"),
+    *("rejected drop", "rejected ls", "rejected resend", "rejected show"),
+)
+"""The commands with the option --stack, but for `local up`, which prints its own hints."""
+
+HINT_KEYS = ("command", "do", "goAhead", "next", "resume", "sentence")
+"""The fields of documents that have commands, or sentences with commands."""
+
+_LONGEST_FIRST = "|".join(sorted(COMMANDS, key=len, reverse=True))
+_QUOTED = r"""(?<!\S)'[^']*'(?:"'"'[^']*')*"""  # a word as `shlex.quote` writes it
+_ARGUMENTS = rf"(?>(?:{_QUOTED}|(?! -- | --stack (?!-)).)*)"  # up to the option, or to all ids
+_COMMAND = re.compile(
+    rf"{_QUOTED}|\b(?P<command>roundsman (?:{_LONGEST_FIRST})\b)(?!{_ARGUMENTS} --stack (?!-))"
+)
+
+
+def remember_stack(value: str | None) -> str | None:
+    """Keep the value of --stack for the hints of this command; it is the option's callback."""
+    _stack.set(value)
+    return value
+
+
+def hint(text: str) -> str:
+    """Return a text that is inert, and whose commands name the stack that was given, if any."""
+    return _with_stack(inert(text))
+
+
+_OPTIONS: Mapping[str, str] = {
+    "set `used`": "add --used",
+    "set `again`": "add --again",
+    "name it in `notDone`": "add --not-done and its name",
+    "`notDone` needs a fresh key": "--not-done needs --fresh-key",
+    "`again`": "--again",
+}
+"""What the engine calls a statement of a command, and the option that makes it."""
+
+
+def option_words(sentence: str) -> str:
+    """Return a refusal of the engine with the options of the command line."""
+    for words, option in _OPTIONS.items():
+        sentence = sentence.replace(words, option)
+    return sentence
+
+
+def hinted_json(document: object) -> str:
+    """Return a document as JSON; the commands in it name the stack that was given, if any."""
+    return json.dumps(_hinted(document))
+
+
+def _with_stack(text: str) -> str:
+    stack = _stack.get()
+    if stack is None:
+        return text
+    option = f" --stack {shlex.quote(inert(stack))}"
+    return _COMMAND.sub(lambda found: found[0] + option if found["command"] else found[0], text)
+
+
+def _hinted(value: object, key: str = "") -> object:
+    if isinstance(value, dict):
+        return {name: _hinted(each, name) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hinted(each, key) for each in value]
+    return _with_stack(value) if isinstance(value, str) and key in HINT_KEYS else value

@@ -1,1 +1,0 @@
-"""Dead letters and rejected messages: read, assess, correct and resend them."""

@@ -1,0 +1,1 @@
+"""The commands of `roundsman` that operate a stack: a module has the name of its command."""

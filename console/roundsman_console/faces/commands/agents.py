@@ -1,0 +1,38 @@
+"""`roundsman agents`: lists the agents, which are on hold and why, and which orders are."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from roundsman_console.base.clock import now
+from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.stack_option import StackOption
+from roundsman_console.faces.cli.target import find_stack
+from roundsman_console.faces.cli.terminal import results, say
+from roundsman_console.faces.cli.text.agent import agents_table, order_hold_lines
+from roundsman_console.facts.agent.documents import AgentListDocument
+from roundsman_console.facts.agent.reading import find_agents_and_order_holds
+from roundsman_console.facts.agent.view import agent_document
+from roundsman_console.facts.hold.view import order_hold_document
+
+
+def agents_command(
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the agents, whether they take work, and why if not.
+
+    Above them are the holds on orders.
+
+    Example: roundsman agents
+    """
+    with sentences():
+        found, of_orders = find_agents_and_order_holds(find_stack(stack))
+        if as_json:
+            agents = [agent_document(agent) for agent in found]
+            holds = [order_hold_document(hold) for hold in of_orders]
+            print(json.dumps(AgentListDocument(agents=agents, orderHolds=holds)))
+            return
+        say(*order_hold_lines(of_orders))
+        results().print(agents_table(found, now()) if found else "No agents.")

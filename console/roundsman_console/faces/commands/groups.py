@@ -1,0 +1,237 @@
+"""`roundsman groups`: lists the failure groups, and shows one with the commands to run next."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE
+from roundsman.model.holds import hold_words
+from roundsman.model.instants import format_duration, second
+from roundsman.model.task import Task
+from roundsman_console.base.clock import now
+from roundsman_console.base.counted import counted
+from roundsman_console.base.errors import NOT_FOUND, USAGE, ConsoleError
+from roundsman_console.base.hints import hint, hinted_json
+from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.stack_option import StackOption
+from roundsman_console.faces.cli.target import find_stack
+from roundsman_console.faces.cli.terminal import results
+from roundsman_console.facts.agent.reading import find_agents
+from roundsman_console.facts.group.documents import GroupDetailsDocument, GroupListDocument
+from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
+from roundsman_console.facts.group.view import (
+    commands_of,
+    effects_of,
+    group_document,
+    retried_document,
+    sample_document,
+)
+from roundsman_console.facts.order.step_text import span
+from roundsman_console.facts.orders.filters import read_selection
+from roundsman_console.facts.orders.open_orders import read_open_orders
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+groups_app = typer.Typer(
+    help="List failure groups, the tasks that failed alike, or show one.",
+    invoke_without_command=True,
+)
+_HOW = {
+    UNDONE: "undone",
+    UNDO_FAILED: "undo failed",
+    RETRIED: "retried",
+    AWAITS_RESULT: "waits for a result",
+}
+_STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
+
+
+@groups_app.callback()
+def groups_callback(
+    context: typer.Context, stack: StackOption = None, as_json: AsJson = False
+) -> None:
+    """List failure groups, the tasks that failed alike, or show one.
+
+    Example: roundsman groups
+    """
+    if context.invoked_subcommand is None:
+        groups_ls_command(stack, as_json)
+    elif stack is not None or as_json:
+        with sentences():
+            word = context.invoked_subcommand
+            raise ConsoleError(
+                f"Give options after the subcommand: roundsman groups {word} ...", USAGE
+            )
+
+
+@groups_app.command("ls")
+def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> None:
+    """List the open failure groups, those that need a person first, and what is retried now.
+
+    Example: roundsman groups ls
+    """
+    with sentences():
+        found = find_stack(stack)
+        groups = list_groups(found, find_agents(found), now())
+        retries = read_retries(found, read_open_orders(found), now())
+        if as_json:
+            documents = [group_document(group) for group in groups]
+            retried = [retried_document(one) for one in retries.causes]
+            print(hinted_json(GroupListDocument(groups=documents, retried=retried)))
+            return
+        print_list(groups)
+        print_retries(retries)
+
+
+@groups_app.command("show")
+def groups_show_command(
+    group: Annotated[str, typer.Argument(help="The group: f-1a2b3c4d.")],
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a failure group: its cause, its orders, and what to do.
+
+    Example: roundsman groups show f-1a2b3c4d
+    """
+    with sentences():
+        read_selection(group=group)  # raises ConsoleError if this is not a group id
+        found = find_stack(stack)
+        shown = find_group(found, group, find_agents(found), now())
+        if shown is None:
+            raise ConsoleError(
+                f"{found.name} has no failure group {group}, or the group has no orders left. "
+                "See: roundsman groups",
+                NOT_FOUND,
+            )
+        if as_json:
+            details: GroupDetailsDocument = {
+                **group_document(shown),
+                "samples": [sample_document(task) for task in shown.samples],
+                "do": commands_of(shown),
+            }
+            print(hinted_json(details))
+            return
+        print_group(shown)
+
+
+def print_list(groups: Sequence[GroupNow]) -> None:
+    """Print the groups as a table."""
+    console = results()
+    console.print(_table(groups) if groups else "No failure groups.")
+    if groups:
+        console.print(hint("Show one with: roundsman groups show GROUP"), soft_wrap=True)
+
+
+def print_retries(retries: Retries) -> None:
+    """Print what is retried now as a table, below the groups; nothing if no order is."""
+    if not retries.causes:
+        return
+    console = results()
+    console.print("\nRetried now:")
+    console.print(_table_of_retries(retries.causes))
+    if retries.others:
+        console.print(f"and {counted(retries.others, 'further cause')}")
+    if not retries.whole:
+        console.print(f"Of the {retries.read:,} open orders that are due first.")
+
+
+def print_group(group: GroupNow) -> None:
+    """Print one group, and the commands to run next."""
+    console = results()
+    for line, style in _lines(group):
+        console.print(plain(line, style))
+    for command in commands_of(group):
+        console.print(hint(f"  {command}"), markup=False, soft_wrap=True)
+
+
+def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
+    where = group.workflow if group.step == NO_STEP else f"{group.workflow}  {group.step}"
+    yield f"{group.id}  {where}  {group.standing}", _STYLES[group.severity]
+    yield f"{_HOW.get(group.how, 'failed')}: {_why(group)}", ""
+    if group.count.count:
+        one = (group.count.count, group.count.more) == (1, False)
+        yield f"{group.count} order{'' if one else 's'}", "bold"
+    else:
+        yield "no orders are left in it", ""
+    if group.first_at is not None and group.last_at is not None:
+        yield f"failed from {second(group.first_at)} to {second(group.last_at)}", ""
+    if group.complete_by is not None and group.how != UNDONE:
+        yield f"complete by {second(group.complete_by)}, the earliest of them", ""
+    if group.row is not None and group.row.alerted_at is not None:
+        alerted = f"alerted at {second(group.row.alerted_at)}"
+        yield f"{alerted}; order count then: {group.row.alerted_count}", ""
+    if group.row is not None and group.row.overflow:
+        yield "it collects the failures beyond the maximum number of separate groups", "yellow"
+    yield from _agent_lines(group)
+    for task in group.samples:
+        yield "", ""
+        yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
+        yield from ((f"  {what}: {span(names)}", "") for what, names in effects_of(task) if names)
+    yield "", ""
+
+
+def _agent_lines(group: GroupNow) -> Iterator[tuple[str, str]]:
+    agent = group.agent
+    if agent is None:
+        return
+    if not agent.holds:
+        yield f"{agent.name} accepts work", ""
+    for hold in agent.holds:
+        yield f"{agent.name} {hold_words(hold)}, until {second(hold.until)}", "yellow"
+
+
+def _why(group: GroupNow) -> str:
+    return f"{group.error_type}: {group.message}" if group.message else group.error_type
+
+
+def _ended(task: Task) -> str:
+    return "" if task.ended_at is None else f"failed at {second(task.ended_at)}"
+
+
+def _table(groups: Sequence[GroupNow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Group", "Orders", "Last"):
+        table.add_column(heading, no_wrap=True, justify="right" if heading == "Orders" else "left")
+    for heading in ("Where", "Cause"):
+        table.add_column(heading, overflow="fold")
+    at = now()
+    for group in groups:
+        last = "" if group.last_at is None else f"{format_duration(max(0, at - group.last_at))} ago"
+        where = group.workflow if group.step == NO_STEP else f"{group.workflow} {group.step}"
+        how = f"{_HOW[group.how]}: " if group.how in _HOW else ""
+        calm = "" if group.standing == "open" else f" ({group.standing})"
+        table.add_row(
+            plain(group.id, _STYLES[group.severity]),
+            plain(f"{'>' if group.count.more else ''}{group.count.count:,}"),
+            plain(last),
+            plain(where),
+            plain(f"{how}{_why(group)}{calm}"),
+        )
+    return table
+
+
+def _table_of_retries(causes: Sequence[RetriedNow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Orders", "New", "Since", "Next"):
+        right = heading in ("Orders", "New")
+        table.add_column(heading, no_wrap=True, justify="right" if right else "left")
+    for heading in ("Where", "Cause", "Sample"):
+        table.add_column(heading, overflow="fold")
+    at = now()
+    for one in causes:
+        cause = one.cause
+        ahead = None if one.next_at is None else format_duration(max(0, one.next_at - at))
+        why = f"{cause.error_type}: {cause.message}" if cause.message else cause.error_type
+        table.add_row(
+            plain(f"{'>' if one.count.more else ''}{one.count.count:,}"),
+            plain(f"{one.new:,}"),
+            plain("" if one.since is None else f"{format_duration(max(0, at - one.since))} ago"),
+            plain("under way" if ahead is None else f"in {ahead}"),
+            plain(f"{cause.workflow} {cause.step}{' (undo)' if cause.undo else ''}"),
+            plain(why),
+            plain(one.sample.task_id),
+        )
+    return table

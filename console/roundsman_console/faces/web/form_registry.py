@@ -1,0 +1,136 @@
+"""Commands as buttons: a form, what the command would do, and its outcome.
+
+A command is sent in two steps, as the command line does it: what would happen is shown first, and
+the same form is sent again to carry it out. A form that is wrong, or that AWS refuses, is shown
+again with what was typed, and says what is wrong beside the field.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from roundsman_console.acts.verb import Form
+from roundsman_console.acts.verbs import VERBS
+from roundsman_console.base.errors import NotFound, WrongFields, sentence_of
+from roundsman_console.faces.web import results
+from roundsman_console.faces.web.command_page import (
+    INCIDENT,
+    REASON,
+    CommandPage,
+    FormCommand,
+    FormField,
+    fields_of,
+    incident_of,
+)
+from roundsman_console.faces.web.forms.bulk import LIMITS, ORDERS, commands_on_many
+from roundsman_console.faces.web.forms.callback import ANSWER
+from roundsman_console.faces.web.forms.hold import commands_on_holds
+from roundsman_console.faces.web.forms.order import commands_on_orders
+from roundsman_console.faces.web.forms.reconcile import RECONCILE
+from roundsman_console.faces.web.forms.set_aside import BODY, commands_on_messages
+from roundsman_console.faces.web.forms.smoke import SMOKE
+from roundsman_console.faces.web.forms.stack import ROLLBACK
+from roundsman_console.faces.web.page_parts import AWS_ERRORS
+from roundsman_console.faces.web.session import GO, SHOWN, Session
+from roundsman_console.inspector import Inspector
+
+GOES_TO = "goes_to"
+"""The value with the address of the page to show instead; empty for the page itself."""
+
+COMMANDS: Mapping[str, FormCommand] = {
+    **commands_on_orders(),
+    **commands_on_holds(),
+    **commands_on_many(),
+    **commands_on_messages(),
+    **{one.verb: one for one in (ANSWER, SMOKE, RECONCILE, ROLLBACK)},
+}
+"""The commands in the browser, by the last part of the address of their form."""
+
+LABELS: Mapping[str, FormField] = {
+    one.name: one
+    for one in (*(field for verb in VERBS for field in fields_of(verb)), ORDERS, *LIMITS, BODY)
+}
+"""The fields that a person may have filled in, by their names."""
+
+
+def read_form(inspector: Inspector, given: Form) -> Mapping[str, object]:
+    """Read an empty form. Raises NotFound if there is no such command, order, agent or message."""
+    return {"page": _command(given).show(inspector, given), "at": None}
+
+
+def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[str, object]:
+    """Show what the command would do; with the field GO, send it and show its outcome.
+
+    It is sent only if exactly this form was shown, and what it is about is as it was then. Returns
+    the address of the page that says so. Raises NotFound if there is no such command.
+    """
+    command = _command(given)
+    try:
+        page = command.carry_out(inspector, given, session)
+    except WrongFields as wrong:
+        page = _shown_again(command, inspector, given, wrong.reasons, "")
+    except AWS_ERRORS as error:
+        page = _shown_again(command, inspector, given, {}, sentence_of(error))
+    if page.done or (GO in given and page.goes_to):
+        carried_out = {"person": session.person, "command": page.name, "about": page.about}
+        session.journal(json.dumps(carried_out))
+    incident = incident_of(given)
+    if incident and page.done:
+        return {GOES_TO: f"/groups/{incident}?result={results.keep(page)}"}
+    return {GOES_TO: page.goes_to or f"/results/{results.keep(page)}"}
+
+
+def _shown_again(
+    command: FormCommand,
+    inspector: Inspector,
+    given: Form,
+    errors: Mapping[str, str],
+    problem: str,
+) -> CommandPage:
+    """Return the form with what was typed, and with what is wrong."""
+    try:
+        page = command.show(inspector, given)
+    except AWS_ERRORS as error:
+        page, errors, problem = _as_typed(given), {}, sentence_of(error)
+    known = {REASON.name, *(one.name for one in page.fields)}
+    unplaced = [sentence for name, sentence in errors.items() if name not in known]
+    return replace(
+        page,
+        errors={
+            name: page.labelled(sentence, name)
+            for name, sentence in errors.items()
+            if name in known
+        },
+        problem=page.labelled(" ".join([problem, *unplaced]).strip()),
+        sentence="",
+    )
+
+
+def _as_typed(given: Form) -> CommandPage:
+    """Return a form whose subject cannot be read, with everything that was sent."""
+    sent = {
+        name: text for name, text in given.items() if name not in ("command", INCIDENT, GO, SHOWN)
+    }
+    incident = incident_of(given)
+    fields = [LABELS[name] for name in sent if name in LABELS]
+    shown = {*LABELS, REASON.name}
+    hidden = {name: text for name, text in sent.items() if name not in shown}
+    return CommandPage(
+        given["command"],
+        given["command"].replace("-", " ").capitalize(),
+        "",
+        "",
+        "",
+        f"/groups/{incident}" if incident else "/",
+        [replace(one, required=False) for one in fields],
+        form=given,
+        reason="optional" if REASON.name in sent else "none",
+        hidden={**hidden, INCIDENT: incident} if incident else hidden,
+    )
+
+
+def _command(given: Form) -> FormCommand:
+    found = COMMANDS.get(given["command"])
+    if found is None:
+        raise NotFound("There is no such command.")
+    return found

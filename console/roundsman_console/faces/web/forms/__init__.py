@@ -1,0 +1,1 @@
+"""The forms of the console, those of each noun in one module."""

@@ -1,0 +1,443 @@
+"""Bulk runs: one command for the orders of a filter or for those that are named, and the pause, end
+and resumption of a run.
+
+The supervisor carries a run out, so the browser may close as soon as the run is stored. A run is
+over exactly the orders that its dry run was about, whatever the filter matches by then; the
+supervisor decides on each before it sends.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from roundsman.model.bulk_run import OrderGroup, Run, Terms
+from roundsman.model.instants import iso
+from roundsman.model.states import TaskState
+from roundsman_console.acts.actor import read_name
+from roundsman_console.acts.bulk.completed import selects_completed
+from roundsman_console.acts.bulk.dry_run import (
+    Tried,
+    check_bounded,
+    check_holds,
+    choose_for,
+    try_out,
+)
+from roundsman_console.acts.bulk.limits import (
+    AT_ONCE,
+    CANARY,
+    CANARY_WAIT,
+    LONGEST_SELECTION,
+    RATE,
+    read_terms,
+)
+from roundsman_console.acts.bulk.start import DONE, POSSIBLE, ask, find_run, new_run, start_run
+from roundsman_console.acts.bulk.verbs import OF_RUNS, BulkRunVerb
+from roundsman_console.acts.bulk.words import order_of_going, search_words
+from roundsman_console.acts.order.changes_text import plan_lines
+from roundsman_console.acts.order.corrections import corrects, known_workflows
+from roundsman_console.acts.order.verbs import OF_ONE_OR_MANY, OrderVerb
+from roundsman_console.acts.verb import Form
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.clock import now
+from roundsman_console.base.counted import counted
+from roundsman_console.base.errors import (
+    USAGE,
+    AgentOnHold,
+    ConsoleError,
+    UnboundedSelection,
+    WrongFields,
+)
+from roundsman_console.base.limits import STOP_AT
+from roundsman_console.faces.web.command_page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    NextStep,
+    agreed,
+    asking,
+    fields_of,
+    incident_of,
+    not_sent,
+    page_of,
+    read_both,
+    reason_of,
+)
+from roundsman_console.faces.web.dry_run_pages import shown_or_followed
+from roundsman_console.faces.web.forms.order import in_states
+from roundsman_console.faces.web.kept import Kept
+from roundsman_console.faces.web.selection_fields import (
+    asked_of_command,
+    for_command,
+    option_text,
+    selection_of,
+)
+from roundsman_console.faces.web.session import GO, Session
+from roundsman_console.faces.web.work import Work
+from roundsman_console.facts.group.reading import states_of_group
+from roundsman_console.facts.orders.selection import Selection
+from roundsman_console.inspector import Inspector
+
+MOST_NAMED = 1_000
+"""The number of orders that can be named in a form. Each is read on its own."""
+ORDERS = FormField(
+    "orders", "The orders, by their ids", "lines", "With spaces or lines between.", required=True
+)
+ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
+MORE = "More options"
+LIMITS = (
+    FormField(
+        "canary",
+        "Orders that are sent first",
+        hint="0 to 100; the rest wait for them.",
+        option="--canary",
+    ),
+    FormField("rate", "Orders a second", hint="0.001 to 25.", option="--rate"),
+    FormField(
+        "at_once", "Orders in flight at most", hint="1 to 1000.", folded=MORE, option="--at-once"
+    ),
+    FormField(
+        "stop_at",
+        "The run stops if more fail again",
+        hint="0% to 100%.",
+        folded=MORE,
+        option="--stop-at",
+    ),
+    FormField(
+        "canary_wait",
+        "Longest wait for the next result",
+        hint="30s, 5m",
+        folded=MORE,
+        option="--canary-wait",
+    ),
+    ANYWAY,
+)
+ALWAYS_SHOWN = frozenset({"step", "did", "seconds", "again", "keep"})
+"""The arguments of verbs that are not folded away in the form for many orders."""
+DEFAULTS = {
+    "canary": str(CANARY),
+    "rate": f"{RATE:g}",
+    "at_once": str(AT_ONCE),
+    "stop_at": STOP_AT,
+    "canary_wait": CANARY_WAIT,
+}
+
+
+MANY: Mapping[str, type[OrderVerb]] = {f"{verb.name}-all": verb for verb in OF_ONE_OR_MANY}
+"""The verbs that are offered for all orders of a filter. The engine decides for each order."""
+IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
+"""The states of the members of failure groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The run of a dry run, and its orders."""
+
+    run: Run
+    orders: Sequence[str]
+
+    @property
+    def version(self) -> str:
+        """Which orders they are, for the signature of the form."""
+        return hashlib.sha256("\n".join(self.orders).encode()).hexdigest()
+
+
+CHOSEN: Kept[Chosen] = Kept()
+
+
+def commands_on_many() -> dict[str, FormCommand]:
+    """Return the commands on many orders and on bulk runs, by their names in the browser."""
+    started = {name: _starts(name, verb) for name, verb in MANY.items()}
+    return {**started, **{verb.name.replace(" ", "-"): _asks(verb) for verb in OF_RUNS}}
+
+
+def commands_for(selection: Selection) -> list[tuple[str, str]]:
+    """Return the names and titles of the commands that are offered for all that a filter selects.
+
+    None for a filter that selects too much (`missing_in`).
+    """
+    if missing_in(selection):
+        return []
+    states = IN_GROUPS if selection.state is None else {selection.state}
+    return [(name, _title(verb)) for name, verb in MANY.items() if verb.states & states]
+
+
+def missing_in(selection: Selection) -> str:
+    """Return what a filter lacks that selects too much for a command; empty if it does not."""
+    try:
+        check_bounded(selection, frozenset(TaskState))
+    except UnboundedSelection as error:
+        return str(error)
+    return ""
+
+
+def _title(verb: type[OrderVerb]) -> str:
+    first, *rest = verb.title.split()
+    return " ".join((first, "all", *rest))
+
+
+def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
+    def show(inspector: Inspector, given: Form) -> CommandPage:
+        selection = selection_of(asked_of_command(given))
+        return form_on_many(name, given, states_of(inspector.stack, selection))
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        page = show(inspector, given)
+        return page if page.impossible else _start(inspector, page, verb, given, session)
+
+    return FormCommand(verb.name, show, carry_out)
+
+
+def states_of(stack: DeployedStack, selection: Selection) -> Collection[TaskState]:
+    """Return the states in which the selected orders can be; empty if it is not known."""
+    if selection.state is not None:
+        return {selection.state}
+    return states_of_group(stack, selection.group) if selection.group else ()
+
+
+def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> CommandPage:
+    """Return the form of a command on many orders, which can be in `states`. Nothing is read.
+
+    Raises what `_about` raises.
+    """
+    verb, asked = MANY[name], asked_of_command(given)
+    hidden = for_command(asked)
+    about, back = _about(asked, _named(given), verb)
+    fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
+    page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
+    page = replace(
+        page,
+        title=_title(verb),
+        fields=fields,
+        hidden={**hidden, **page.hidden},
+        proposed={**DEFAULTS, **page.proposed},
+    )
+    if states and verb.states.isdisjoint(states):
+        words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
+        return replace(page, sentence=words, impossible=True)
+    return in_states(page, verb, states)
+
+
+def _named(given: Form) -> list[str]:
+    """The orders that are named, once each."""
+    return list(dict.fromkeys(given.get(ORDERS.name, "").replace(",", " ").split()))
+
+
+def _checked_names(given: Form, *, needed: bool) -> list[str]:
+    """The orders that are named. Raises WrongFields if there are too many, or none is."""
+    named = _named(given)
+    if len(named) > MOST_NAMED:
+        why = f"At most {MOST_NAMED} orders can be named. Use a filter."
+        raise WrongFields({ORDERS.name: why})
+    if needed and not named:
+        raise WrongFields({ORDERS.name: "Name at least one order."})
+    return named
+
+
+def _about(
+    asked: Mapping[str, str], named: Sequence[str], verb: type[OrderVerb]
+) -> tuple[str, str]:
+    """Which orders the run is about, in words, and the address of their page.
+
+    Raises ConsoleError or InvalidArgument for a filter that is wrong, selects too much, or is given
+    together with orders.
+    """
+    selection = selection_of(asked)
+    if selection.everything:
+        return (counted(len(named), "order") if named else "the orders that you name"), "/bulk"
+    if named:
+        raise ConsoleError("Give order ids or a filter, not both.", USAGE)
+    check_bounded(selection, verb.states)
+    if selection == Selection(group=selection.group):
+        return asked["group"], f"/groups/{asked['group']}"
+    return selection.words(), f"/orders?{urlencode(asked)}"
+
+
+def _fields(verb: type[OrderVerb]) -> list[FormField]:
+    """The fields of the command for one order, without those for one order only."""
+    alone = {one.name for one in verb.arguments() if one.alone}
+    return [
+        replace(
+            field,
+            kind="text" if field.kind == "steps" else field.kind,
+            folded="" if field.name in ALWAYS_SHOWN else MORE,
+        )
+        for field in fields_of(verb)
+        if field.name not in alone
+    ]
+
+
+def _start(
+    inspector: Inspector, page: CommandPage, kind: type[OrderVerb], given: Form, session: Session
+) -> CommandPage:
+    stack, by, asked = inspector.stack, read_name(None), asked_of_command(given)
+    (reason, named), (verb, terms) = read_both(
+        lambda: read_both(
+            lambda: reason_of(page, given),
+            lambda: _checked_names(given, needed=not for_command(asked)),
+        ),
+        lambda: read_both(lambda: kind.read_form(given, many=True), lambda: _terms(given)),
+    )
+    kept = CHOSEN.of(given) if GO in given else None
+    if kept is not None and session.take(given, kept.version):
+        return _begun(inspector, page, kept)
+    selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
+    selection, at = selection_of(asked), now()
+    if selects_completed(selection):
+        selected = f"{selected} --as-of {iso(at)}"[:LONGEST_SELECTION]
+    run = new_run(verb.event, by, reason, selected, terms, at)
+    if corrects(run.event):
+        known_workflows(stack)
+
+    def try_run(work: Work) -> CommandPage:
+        work.counts("finding the orders")
+        planned, choice = choose_for(
+            stack,
+            run,
+            selection,
+            named,
+            work.counts,
+            newest_plan_asked=verb.newest_plan,
+            as_of=at if selects_completed(selection) else None,
+        )
+        chosen = Chosen(planned, choice.orders)
+        tried = try_out(stack, chosen.run, choice, work.counts)
+        shown = ""
+        if tried.eligible:
+            shown = session.sign(given, chosen.version)
+            CHOSEN.keep(shown, chosen)
+        return replace(
+            page,
+            sentence=not_sent(given, False) + _words(chosen.run, tried),
+            problems=_notes(chosen.run, tried),
+            items=[replace(one, why=page.labelled(one.why)) for one in _items(chosen.run, tried)],
+            inputs=tried.inputs or (),
+            asks=tried.eligible > 0,
+            shown=shown,
+        )
+
+    return shown_or_followed(inspector, page, try_run)
+
+
+def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPage:
+    """Store the run that was shown."""
+    run = replace(chosen.run, started_at=now())
+    try:
+        check_holds(inspector.stack, run, chosen.orders)
+    except AgentOnHold as held:
+        return replace(page, sentence=f"{held} {HELD}", refused=True)
+    run = start_run(inspector.stack, run, chosen.orders, _unheard)
+    words = f"{run.id} is stored: the supervisor begins within a minute."
+    follow = f"/bulk/{run.id}"
+    step = NextStep(f"Follow {run.id}", follow)
+    if incident_of(page.hidden):
+        return replace(page, sentence=words, done=True, next=[step])
+    return replace(page, sentence=words, done=True, about=run.id, back=follow)
+
+
+HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
+
+
+def _words(run: Run, tried: Tried) -> str:
+    looked = "" if tried.looked_at == tried.selected else f" of the first {tried.looked_at}"
+    eligible = (
+        f"{tried.eligible}{looked} of {tried.selected} orders are eligible; nothing was sent."
+    )
+    if not tried.eligible:
+        return eligible
+    return (
+        f"{eligible} {order_of_going(run.terms, tried.eligible)} The run stops if more than "
+        f"{100 * run.terms.stop_at:g}% fail again."
+    )
+
+
+def _notes(run: Run, tried: Tried) -> list[str]:
+    """What else is to be known of the dry run: its search, holds, and the changes of plans."""
+    notes = [f"{search_words(tried)}."] if tried.examined else []
+    notes += [HELD] if tried.held and not run.terms.anyway else []
+    for one in tried.plans or ():
+        notes += plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan")
+    return notes
+
+
+def _items(run: Run, tried: Tried) -> list[Item]:
+    """The orders of the dry run, eligible and not, by reason."""
+    eligible = OrderGroup("", "the command is possible", tried.eligible, tried.samples)
+    return [
+        *([_item(eligible, "eligible", goes=True)] if tried.eligible else []),
+        *(_item(kind, "would wait", goes=run.terms.anyway) for kind in tried.held),
+        *(_item(kind, "loses signals", goes=True) for kind in tried.lost_signals),
+        *(_item(kind, "not eligible", goes=False) for kind in tried.refused),
+    ]
+
+
+def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
+    return Item(counted(kind.orders, "order"), ", ".join(kind.samples), verdict, kind.reason, goes)
+
+
+def _terms(form: Form) -> Terms:
+    """Read the limits of a run. Raises WrongFields for those that are not possible."""
+    given = {**DEFAULTS, **{name: text for name, text in form.items() if text.strip()}}
+    (canary, at_once), rate = read_both(
+        lambda: read_both(lambda: _whole(given, "canary"), lambda: _whole(given, "at_once")),
+        lambda: _rate(given),
+    )
+    return read_terms(
+        canary,
+        given["canary_wait"],
+        rate,
+        at_once,
+        given["stop_at"],
+        anyway=form.get("anyway") == "yes",
+    )
+
+
+def _whole(given: Form, name: str) -> int:
+    try:
+        return int(given[name])
+    except ValueError as error:
+        why = f"{given[name]!r} is not a whole number of orders."
+        raise WrongFields({name: why}) from error
+
+
+def _rate(given: Form) -> float:
+    try:
+        return float(given["rate"])
+    except ValueError as error:
+        why = f"{given['rate']!r} is not a number of orders a second."
+        raise WrongFields({"rate": why}) from error
+
+
+def _asks(kind: type[BulkRunVerb]) -> FormCommand:
+    def show(inspector: Inspector, given: Form) -> CommandPage:
+        run = find_run(inspector.stack, given.get("run", ""))[0].run.id
+        return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        page = show(inspector, given)
+        reason = reason_of(page, given)
+        found = find_run(inspector.stack, page.about)[0].state
+        state = found.value
+        if found not in POSSIBLE[kind.action]:
+            words = f"{page.about} cannot be {DONE[kind.action]}: it is {state}."
+            return replace(page, sentence=words, impossible=True)
+        if not agreed(given, session, state):
+            would = f"{page.about} is {state}. It would be {DONE[kind.action]}."
+            return asking(page, given, session, state, would)
+        sentence = ask(
+            inspector.stack,
+            page.about,
+            kind.action,
+            by=read_name(None),
+            reason=reason,
+            anyway=kind.read_form(given).anyway,
+        )
+        return replace(page, sentence=sentence, done=True)
+
+    return FormCommand(kind.name, show, carry_out)
+
+
+def _unheard(_progress: str) -> None:
+    """The progress of storing a run is not shown: the page appears when it is stored."""

@@ -1,0 +1,44 @@
+"""What the stack has cost, with the figures of `roundsman cost --since`, read when asked for."""
+
+from collections.abc import Mapping
+
+from roundsman_console.facts.cost.live import DEFAULT_SINCE, UsageRead, read_since, read_usage
+from roundsman_console.facts.cost.prices import Prices, load_prices
+from roundsman_console.facts.cost.words import (
+    came_words,
+    line_rows,
+    no_figures,
+    price_words,
+    sum_words,
+    workflow_rows,
+)
+from roundsman_console.inspector import Inspector
+
+
+def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the cost of a period, if one is asked for; else ask AWS nothing.
+
+    A stack on this machine has no figures. Raises ConsoleError for a period that is not possible.
+    """
+    if not inspector.stack.has_cloudwatch:
+        return {"since": None, "cost": None}
+    since = given.get("since", "").strip()
+    if not since:
+        return {"since": DEFAULT_SINCE, "cost": None}
+    prices = load_prices()
+    found = read_usage(inspector.stack, read_since(since), prices)
+    return {"since": since, "cost": _shown(found, prices)}
+
+
+def _shown(found: UsageRead, prices: Prices) -> Mapping[str, object]:
+    spent = found.spent
+    return {
+        "nothing": no_figures(spent),
+        "came": came_words(spent),
+        "lines": line_rows(spent),
+        "workflows": workflow_rows(spent),
+        "sum": sum_words(spent),
+        "prices": price_words(prices),
+        "metrics": found.metrics,
+        "usd_of_reading": f"{found.usd_of_reading:.4f}",
+    }

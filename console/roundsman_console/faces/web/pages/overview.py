@@ -1,0 +1,103 @@
+"""The overview: the numbers of the stack, what stands wrong, and what is retried."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from roundsman.engine.due import Lane
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman_console.aws.links import aws_console_of
+from roundsman_console.aws.throughput import ENDS, Throughput, read_throughput
+from roundsman_console.base.clock import now
+from roundsman_console.faces.web.drawings.chart import chart
+from roundsman_console.faces.web.page_parts import Part, part
+from roundsman_console.faces.web.pages.attention import attention
+from roundsman_console.faces.web.remembered import Remembered
+from roundsman_console.facts.doctor.report import Report
+from roundsman_console.facts.group.retried import read_retries
+from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.open_orders import OpenOrders, read_open_orders
+from roundsman_console.facts.orders.reasons import reason_of
+from roundsman_console.facts.overview.stats import newest_failures
+from roundsman_console.inspector import Inspector
+
+T = TypeVar("T")
+
+THROUGHPUT: Remembered[Throughput] = Remembered(
+    keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
+)
+"""The orders accepted and ended in the last day."""
+CHECKED: Remembered[Report] = Remembered(
+    keep=5 * MINUTE  # a check makes about a hundred requests
+)
+"""What the doctor found."""
+
+
+def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the overview. A part that cannot be read says so, and the others are shown."""
+    alerts = part(inspector.alerts, "what needs attention")
+    stats = part(inspector.stats, "orders by state and queues")
+    lanes = stats.value.tasks.lanes if stats.value else {}
+    failures = part(
+        lambda: newest_failures(inspector.stack) if _has(lanes, Lane.ARCHIVED) else [],
+        "the latest archived orders",
+    )
+    opened = part(
+        lambda: read_open_orders(inspector.stack) if _has(lanes, Lane.OPEN) else OpenOrders(),
+        "the open orders",
+    )
+    retries = _of(
+        opened,
+        lambda found: read_retries(inspector.stack, found, now()),
+        "the orders that are retried",
+    )
+    throughput = (
+        part(
+            lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
+            "the last 24 hours",
+        )
+        if inspector.stack.has_cloudwatch
+        else None
+    )
+    report = part(lambda: _checked(inspector), "the doctor's checks")
+    found = attention(alerts.value, stats.value, report.value, inspector.stack.supervisor_interval)
+    return {
+        "stats": stats,
+        "states": [*TaskState],
+        "throughput": throughput,
+        "chart": chart(throughput.value) if throughput and throughput.value else None,
+        "ends": ENDS,
+        "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
+        "report": report,
+        "standing": found.concerns,
+        "all_read": not found.unread and None not in (alerts.value, stats.value, report.value),
+        "failures": failures,
+        "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
+        "retries": retries,
+        "aws": aws_console_of(inspector.stack),
+    }
+
+
+def _checked(inspector: Inspector) -> Report:
+    """Return what the doctor found a moment ago, or what it finds now.
+
+    A check that could not read everything is made again with the next page.
+    """
+    report = CHECKED.get(inspector, inspector.check)
+    if report.unread:
+        CHECKED.forget(inspector)
+    return report
+
+
+def _has(lanes: Mapping[Lane, Count], lane: Lane) -> bool:
+    """Whether a lane may have an order; what was counted as empty is not read."""
+    return lane not in lanes or lanes[lane].count > 0
+
+
+def _of(opened: Part[OpenOrders], read: Callable[[OpenOrders], T], what: str) -> Part[T]:
+    """Return a part that is made of the open orders; without them, it has their problem."""
+    found = opened.value
+    if found is None:
+        return Part(None, opened.problem, opened.unread)
+    return part(lambda: read(found), what)

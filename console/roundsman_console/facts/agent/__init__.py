@@ -1,0 +1,1 @@
+"""Agents: their names, whether they take work, and how far behind they are."""

@@ -1,0 +1,1 @@
+"""Holds on agents and on orders, as they are stored."""

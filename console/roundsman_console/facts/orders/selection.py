@@ -1,0 +1,180 @@
+"""The filter of tasks: which tasks match it. Pure.
+
+`roundsman_console.facts.orders.listing` finds the tasks that match.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roundsman.definition.plan import Plan
+from roundsman.model.failure import NO_STEP
+from roundsman.model.instants import format_duration
+from roundsman.model.json import Json
+from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, step_of
+
+TAGS = ("tenant", "correlationId", "priority")
+"""The properties of an order event's `processing` by which tasks can be filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A filter for tasks. A field that is None matches every task."""
+
+    state: TaskState | None = None
+    workflow: str | None = None
+    step: str | None = None
+    """The step at which the task is under way, waits or failed. The name of a fan-out step matches
+    each of its items."""
+    error: str | None = None
+    """The type of the error at that step."""
+    agent: str | None = None
+    """The agent of that step."""
+    older: int | None = None
+    """The minimum age in ms. The age of a task is the time since its order was submitted."""
+    newer: int | None = None
+    """The upper bound of the age in ms, exclusive."""
+    group: str | None = None
+    """The id of a failure group."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Values by the names in TAGS."""
+    left_out: bool = False
+    """Only tasks that have left out an item."""
+    starts: str | None = None
+    """How the id of the order starts; in small or in large letters as well."""
+
+    @property
+    def everything(self) -> bool:
+        """Whether the filter matches every task."""
+        return self == Selection()
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """The beginnings of the ids that `starts` stands for; none if it is None."""
+        starts = self.starts
+        ways = [] if starts is None else [starts, starts.lower(), starts.upper()]
+        return tuple(dict.fromkeys(ways))
+
+    @property
+    def decided_by_index(self) -> bool:
+        """Whether the index of due tasks decides the filter, so that no record is read for it.
+
+        Only of an ended task that still owes a status or an alert the record is needed.
+        """
+        of_records = (self.step, self.error, self.agent, self.group)
+        return (
+            not any(of_records)
+            and not self.left_out
+            and not {*self.tags} - {"priority"}
+            and (self.state is None or self.state in END_STATES)
+        )
+
+    def document(self) -> dict[str, Json]:
+        """Return the filter as JSON for scripts and audits; ages are in seconds."""
+        return {
+            "state": self.state.value if self.state else None,
+            "workflow": self.workflow,
+            "step": self.step,
+            "error": self.error,
+            "agent": self.agent,
+            "olderThan": None if self.older is None else self.older / 1000,
+            "newerThan": None if self.newer is None else self.newer / 1000,
+            "group": self.group,
+            "tags": dict(self.tags),
+            "leftOut": self.left_out,
+            "startsWith": self.starts,
+        }
+
+    def words(self) -> str:
+        """Return the filter in words for people.
+
+        For example `Archived, at charge_card, CardDeclined, older than 2 h`; `all tasks` for the
+        empty filter.
+        """
+        parts = [
+            self.state,
+            self.workflow and f"of {self.workflow}",
+            self.step and f"at {self.step}",
+            self.error,
+            self.agent and f"agent {self.agent}",
+            None if self.older is None else f"older than {format_duration(self.older)}",
+            None if self.newer is None else f"newer than {format_duration(self.newer)}",
+            self.group and f"in {self.group}",
+            *(f"{name} {value}" for name, value in sorted(self.tags.items())),
+            self.left_out and "with items left out",
+            self.starts and f"whose id starts with {self.starts}",
+        ]
+        return ", ".join(part for part in parts if part) or "all tasks"
+
+
+def matches(task: Task, selection: Selection, at: int, plan: Plan | None = None) -> bool:
+    """Whether the task matches the filter at `at` (epoch ms).
+
+    Its plan is needed only if the filter names an agent: a step that waits has none in its record.
+    """
+    age, tags = at - task.created_at, tags_of(task)
+    return (
+        selection.state in (None, task.state)
+        and selection.workflow in (None, task.workflow)
+        and (selection.older is None or age >= selection.older)
+        and (selection.newer is None or age < selection.newer)
+        and all(tags.get(name) == value for name, value in selection.tags.items())
+        and selection.group in (None, task.failure)
+        and (not selection.left_out or bool(task.left_out()))
+        and (selection.starts is None or task.task_id.startswith(selection.beginnings))
+        and _at_step(task, selection, plan)
+    )
+
+
+def tags_of(task: Task) -> dict[str, str]:
+    """Return the tags of the task by the names in TAGS, without those that the event left out."""
+    found = (task.tenant, task.correlation_id, task.priority)
+    return {name: value for name, value in zip(TAGS, found, strict=True) if value is not None}
+
+
+def _at_step(task: Task, selection: Selection, plan: Plan | None) -> bool:
+    step, error, agent = selection.step, selection.error, selection.agent
+    if step is None and error is None and agent is None:
+        return True
+    return any(
+        step in (None, name, step_of(name))
+        and error in (None, kind)
+        and (agent is None or agent in _agents(task, name, plan))
+        for name, kind in _troubles(task)
+    )
+
+
+def _agents(task: Task, step: str, plan: Plan | None) -> Sequence[str]:
+    """The agent of the step's last attempt; without one, those of its plan."""
+    agent = task.step(step).agent
+    if agent is not None:
+        return (agent,)
+    planned = plan and plan.defined(step)
+    return planned.agents if planned else ()
+
+
+def _troubles(task: Task) -> Iterator[tuple[str, str | None]]:
+    """The steps at which the task is under way, waits or failed, each with its error type."""
+    if task.ending is not None:
+        error = task.ending.error
+        yield task.ending.step or NO_STEP, error.type if error else None
+    for name, record in task.steps.items():
+        if _stands_at(record):
+            yield name, record.error.type if record.error else None
+
+
+def _stands_at(record: StepRecord) -> bool:
+    if record.process_state is ProcessState.PENDING:
+        waits = record.not_before is not None or record.held_since is not None
+        return waits or record.failure_count > 0
+    return record.process_state in _UNDER_WAY_OR_FAILED
+
+
+_UNDER_WAY_OR_FAILED = frozenset(
+    {
+        ProcessState.PROCESSING,
+        ProcessState.ERROR,
+        ProcessState.UNDOING,
+        ProcessState.UNDO_ERROR,
+    }
+)

@@ -1,0 +1,1 @@
+"""The stack as a whole: its queues and its counts."""

@@ -1,0 +1,1 @@
+"""What was set aside: dead letters and rejected messages, read and assessed."""

@@ -1,0 +1,1 @@
+"""The four tables of a stack, and their copies."""

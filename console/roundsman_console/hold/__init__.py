@@ -1,1 +1,0 @@
-"""Holds on agents and on orders: placed, released, and those who waited woken."""

@@ -1,1 +1,0 @@
-"""The four tables of a stack: restored to an instant, or deleted with the stack."""

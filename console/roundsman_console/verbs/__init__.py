@@ -1,1 +1,0 @@
-"""How a verb is declared once, and the list of all verbs."""

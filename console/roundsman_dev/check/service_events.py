@@ -1,0 +1,111 @@
+"""Events of AWS's services: what a workflow declares can come, and comes to one workflow alone.
+
+Otherwise the queue refuses each event, which SNS does not try again, or each becomes a rejected
+message.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from roundsman.definition.service_events import From
+from roundsman.ports import SOURCES_STATEMENT
+from roundsman_dev.check.application import Application, Rule
+from roundsman_dev.check.reading import at, mappings_in, parameters
+from roundsman_dev.template import Document, Json, mapping_of, part
+
+POLICY = "SubmissionQueuePolicy"
+PARAMETER = "SubmitterSources"
+SERVICES: Mapping[str, str] = {
+    "topic": "sns.amazonaws.com",
+    "bucket": "s3.amazonaws.com",
+    "source": "events.amazonaws.com",
+}
+"""The service that sends the events of each kind of declaration."""
+_WORDS = {"topic": "topic of SNS", "bucket": "bucket of S3", "source": "rule of EventBridge"}
+_KINDS = {"sns": "topic", "s3": "bucket", "events": "source"}
+_TYPES = {
+    "AWS::SNS::Topic": "topic",
+    "AWS::S3::Bucket": "bucket",
+    "AWS::Events::Rule": "source",
+}
+_SERVICE_OF_ARN = re.compile(r"arn:[^,:]*:(sns|s3|events):")
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+_UNKNOWN = "unknown"
+
+
+def service_events(application: Application) -> list[str]:
+    """Each event that a workflow declares is of a kind of source that SubmitterSources lists, and
+    no other declaration takes the same ones."""
+    listed = set(_listed_kinds(application.template, {}))
+    problems, seen = list[str](), dict[str, str]()
+    for workflow in application.workflows:
+        for declared in workflow.events:
+            kind = _kind(declared)
+            if not listed & {kind, "topic", _UNKNOWN}:  # a topic may pass on events of the others
+                problems.append(
+                    f"{workflow.name}: {declared} can never come: {PARAMETER} of the block Engine "
+                    f"lists no {_WORDS[kind]}; give it there the ARN"
+                )
+            other = seen.setdefault(str(declared), workflow.name)
+            if other != workflow.name:
+                problems.append(
+                    f"{workflow.name}: {declared} is declared by {other}, too, which takes every "
+                    "such event: an event is one order"
+                )
+    return problems
+
+
+def event_services(template: Document, values: Mapping[str, str]) -> list[str]:
+    """Return the services whose events a translated template admits as orders.
+
+    `values` are those of its parameters. What is known only at the deployment is left out.
+    """
+    listed = set(_listed_kinds(template, values))
+    return [service for kind, service in SERVICES.items() if kind in listed]
+
+
+def _kind(declared: From) -> str:
+    return next(kind for kind in SERVICES if getattr(declared, kind) is not None)
+
+
+def _listed_kinds(template: Document, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield the kind of each source that the queue admits, and _UNKNOWN for one of no known kind.
+
+    A parameter that `values` does not have may be anything.
+    """
+    policy = mapping_of(part(template, "Resources").get(POLICY, {}))
+    for statement in _statements(at(policy, "Properties", "PolicyDocument", "Statement")):
+        if statement.get("Sid") == SOURCES_STATEMENT:
+            listed = at(statement, "Condition", "ArnLike", "aws:SourceArn")
+            yield from _kinds_in(template, listed, values)
+
+
+def _statements(value: Json) -> Iterator[Document]:
+    for statement in mappings_in(value):
+        branches = statement.get("Fn::If")
+        yield from mappings_in(branches) if isinstance(branches, list) else (statement,)
+
+
+def _kinds_in(template: Document, value: Json, values: Mapping[str, str]) -> Iterator[str]:
+    match value:
+        case str(text):
+            found = _SERVICE_OF_ARN.findall(_PLACEHOLDER.sub("x", text))
+            yield from (_KINDS[service] for service in found)
+        case {"Ref": str(name)} if name in values:
+            yield from _kinds_in(template, values[name], values)
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
+            resource = mapping_of(part(template, "Resources").get(name, {}))
+            is_parameter = name in parameters(template)
+            yield _UNKNOWN if is_parameter else _TYPES.get(str(resource.get("Type")), _UNKNOWN)
+        case dict():
+            # A function: the texts among its arguments, such as those of Fn::Join.
+            for inner in value.values():
+                yield from _kinds_in(template, inner, values)
+        case list():
+            for inner in value:
+                yield from _kinds_in(template, inner, values)
+        case _:
+            pass
+
+
+RULES: tuple[Rule, ...] = (service_events,)

@@ -1,0 +1,1 @@
+"""Stand-ins for the remote services of an application's agents."""
