@@ -36,9 +36,30 @@ MANY = 5
 """An argument or option that at least this many commands have, with the same meaning, is described
 once."""
 
-FILTER = {f"--{one}" for one in "state workflow error agent older newer group tag starts".split()}
-RUN = {f"--{one}" for one in "at-step go canary canary-wait rate at-once stop-at anyway".split()}
-SETS = {"the *filter*": FILTER | {"--left-out"}, "the options of a *bulk run*": RUN}
+SETS = {
+    "the *filter*": {
+        "--state",
+        "--workflow",
+        "--error",
+        "--agent",
+        "--older",
+        "--newer",
+        "--group",
+        "--tag",
+        "--starts",
+        "--left-out",
+    },
+    "the options of a *bulk run*": {
+        "--at-step",
+        "--go",
+        "--canary",
+        "--canary-wait",
+        "--rate",
+        "--at-once",
+        "--stop-at",
+        "--anyway",
+    },
+}
 """Options that many commands have together, by what the page calls them."""
 
 
@@ -177,7 +198,12 @@ def parameters() -> str:
         shared = of_engine if file != ENGINE else ()
         own = [row for row in rows.values() if row not in shared]
         lines += [f"### {title}", "", f"`{file}`; each is {where}.", ""]
-        lines += ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |", *own, ""]
+        lines += [
+            "| parameter | default | values | meaning |",
+            "| --- | --- | --- | --- |",
+            *own,
+            "",
+        ]
         if also := [f"`{name}`" for name, row in rows.items() if row in shared]:
             lines += [f"Also, as of the engine: {', '.join(also)}.", ""]
     return "\n".join(lines).rstrip()
