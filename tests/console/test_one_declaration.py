@@ -111,7 +111,7 @@ def test_it_is_in_the_reference() -> None:
     block = reference.commands()
     assert "### roundsman greet" in block
     assert "roundsman greet GUEST [OPTIONS]" in block
-    assert "| `GUEST` | Who is greeted. |" in block
+    assert "- `GUEST`: Who is greeted." in block
     assert '--times 2 --reason "she is here"' in block
 
 
