@@ -30,13 +30,14 @@ from roundsman.model.task import (
 )
 from roundsman.ports import OrderRow
 from roundsman.wire import commands, dead_letters, messages
+from tools import markdown
 
 if TYPE_CHECKING:
     # A page needs only the names, labels and defaults of the fields of a table.
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
 
-HEADING = ("| field | value | if absent | meaning |", "| --- | --- | --- | --- |")
+HEADINGS = ("field", "value", "if absent", "meaning")
 
 
 def request() -> str:
@@ -122,12 +123,12 @@ def table(fields: "AnyTable", kind: type, *others: type) -> str:
     attribute has no docstring.
     """
     meanings = {name: text for one in (*others, kind) for name, text in docstrings(one).items()}
-    rows: list[str] = []
+    rows = []
     for field in fields.fields:
         if field.attribute not in meanings:
             raise ValueError(f"{kind.__name__}.{field.attribute} needs a docstring for its page")
         rows.append(_row(field, _of_the_page(meanings[field.attribute], fields)))
-    return "\n".join([*HEADING, *rows])
+    return "\n".join(markdown.table(HEADINGS, rows))
 
 
 def _of_the_page(text: str, fields: "AnyTable") -> str:
@@ -137,11 +138,10 @@ def _of_the_page(text: str, fields: "AnyTable") -> str:
     return re.sub(r"\bNone\b", "absent", text)
 
 
-def _row(field: "AnyField", meaning: str) -> str:
+def _row(field: "AnyField", meaning: str) -> tuple[str, ...]:
     if field.since > 1:
         meaning += f" Format {field.since}."
-    cells = (f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|"))
-    return f"| {' | '.join(cells)} |"
+    return f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|")
 
 
 def _default(default: object) -> str:

@@ -17,6 +17,7 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 from roundsman_console.main import loaded
 from roundsman_dev.template import Document, Json, mapping_of, part
 from tools import field_pages, state_diagram, template_rights
+from tools.markdown import table
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -44,14 +45,14 @@ def commands() -> str:
         for option in _options(command):
             takers.setdefault(_row(option), []).append(name.removeprefix("roundsman "))
     shared = {row for row, names in takers.items() if len(names) >= MANY}
-    lines = ["### Options of many commands", "", *_TABLE_OF_OPTIONS]
-    lines += [_joined(row) for row in takers if row in shared]
+    lines = ["### Options of many commands", ""]
+    lines += table(_OPTION_HEADINGS, [row for row in takers if row in shared])
     for name, command in found.items():
         lines += ["", f"### {name}", "", *_command(name, command, shared)]
     return "\n".join(lines)
 
 
-_TABLE_OF_OPTIONS = ("| option | default | meaning |", "| --- | --- | --- |")
+_OPTION_HEADINGS = ("option", "default", "meaning")
 
 
 def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # typer's own click
@@ -74,11 +75,10 @@ def _command(name: str, command: Any, shared: Container[tuple[str, ...]]) -> lis
     usage = " ".join([name, *map(_metavar, arguments), *(["[OPTIONS]"] if options else [])])
     lines = [words, "", "```", usage, *examples, "```", ""]
     if arguments:
-        lines += ["| argument | meaning |", "| --- | --- |"]
-        lines += [f"| `{_metavar(one)}` | {_cell(one.help or '')} |" for one in arguments]
-        lines.append("")
+        rows = [(f"`{_metavar(one)}`", _cell(one.help or "")) for one in arguments]
+        lines += [*table(("argument", "meaning"), rows), ""]
     if own := [_row(one) for one in options if _row(one) not in shared]:
-        lines += [*_TABLE_OF_OPTIONS, *map(_joined, own), ""]
+        lines += [*table(_OPTION_HEADINGS, own), ""]
     if also := [f"`{one.opts[0]}`" for one in options if _row(one) in shared]:
         lines += [f"Also: {', '.join(also)}.", ""]
     return lines[:-1]
@@ -86,10 +86,6 @@ def _command(name: str, command: Any, shared: Container[tuple[str, ...]]) -> lis
 
 def _row(option: Any) -> tuple[str, ...]:  # noqa: ANN401  # typer's own click
     return _option(option), _default(option), _cell(option.help or "")
-
-
-def _joined(row: Iterable[str]) -> str:
-    return f"| {' | '.join(row)} |"
 
 
 def _help(text: str) -> tuple[str, list[str]]:
@@ -143,20 +139,14 @@ def parameters() -> str:
     """Return the block with the parameters of each template: default, values and meaning."""
     lines: list[str] = []
     for title, file, where in TEMPLATES:
-        lines += [
-            f"### {title}",
-            "",
-            f"`{file}`; each is {where}.",
-            "",
-            "| parameter | default | values | meaning |",
-            "| --- | --- | --- | --- |",
-        ]
+        rows = []
         for name, one in part(_document(file), "Parameters").items():
             parameter = mapping_of(one)
             default = "*asked*" if "Default" not in parameter else _shown(parameter["Default"])
             values, meaning = _values(parameter), _cell(str(parameter["Description"]))
-            lines.append(f"| `{name}` | {default} | {values} | {meaning} |")
-        lines.append("")
+            rows.append((f"`{name}`", default, values, meaning))
+        lines += [f"### {title}", "", f"`{file}`; each is {where}.", ""]
+        lines += [*table(("parameter", "default", "values", "meaning"), rows), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -185,7 +175,7 @@ def _values(parameter: Document) -> str:
 
 def outputs() -> str:
     """Return the block with the outputs of the stack."""
-    rows = ["| output | meaning |", "| --- | --- |"]
+    rows = []
     of_engine = part(_document("stacks/engine.yaml"), "Outputs")
     for name in part(_document("template.yaml"), "Outputs"):
         if name in of_engine:
@@ -194,13 +184,13 @@ def outputs() -> str:
             meaning = "The settings that operators' tools need to know"
         else:
             meaning = "The agent's name, function, queues and memory, for operators' tools"
-        rows.append(f"| `{name}` | {meaning} |")
-    return "\n".join(rows)
+        rows.append((f"`{name}`", meaning))
+    return "\n".join(table(("output", "meaning"), rows))
 
 
-def _of_stacks(table: Callable[[Document, Document], str]) -> Callable[[], str]:
+def _of_stacks(write: Callable[[Document, Document], str]) -> Callable[[], str]:
     """Return the function that writes a table of the templates of the engine and of an agent."""
-    return lambda: table(_document("stacks/engine.yaml"), _document("stacks/agent.yaml"))
+    return lambda: write(_document("stacks/engine.yaml"), _document("stacks/agent.yaml"))
 
 
 # --- the pages ---------------------------------------------------------------------------------

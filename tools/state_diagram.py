@@ -17,6 +17,7 @@ from roundsman.engine.transitions import (
     Transition,
 )
 from roundsman.model.states import END_STATES, ProcessState, TaskState
+from tools.markdown import table
 
 BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
 BY_PEOPLE = frozenset(
@@ -62,17 +63,15 @@ def diagrams() -> str:
 def moves_table() -> str:
     """Return the table of what happens to a step, and why a late reply changes nothing."""
     rows = [
-        f"| {event} | {_listed(befores)} | {_listed([to] if to == SAME else to)} | {counts} |"
+        (event, _listed(befores), _listed([to] if to == SAME else to), counts)
         for event, befores, to, counts in TRANSITIONS
     ]
-    stale = [f"| {_listed(befores)} | {why} |" for befores, why in STALE]
+    stale = [(_listed(befores), why) for befores, why in STALE]
     return "\n".join(
         [
-            *("| event | a step that is | becomes | its counts |", "| --- | --- | --- | --- |"),
-            *rows,
+            *table(("event", "a step that is", "becomes", "its counts"), rows),
             *("", f"A {StepEvent.STALE} changes nothing:", ""),
-            *("| a step that is | why |", "| --- | --- |"),
-            *stale,
+            *table(("a step that is", "why"), stale),
         ]
     )
 

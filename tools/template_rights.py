@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from roundsman_dev.check.reading import at, items, mappings_in, of_type, queues
 from roundsman_dev.template import Document, Json, mapping_of, part
+from tools.markdown import table
 
 AGENT = "<Agent>"
 ACCOUNT = "every principal of the account"
@@ -110,10 +111,7 @@ def senders(engine: Document, agent: Document) -> str:
     """Return the table of who may send to which queue."""
     stacks = Stacks(engine, agent)
     roles, people = _roles(stacks), _people(stacks)
-    lines = [
-        "| queue | the stack's own roles | policies for people | whom the queue refuses |",
-        "| --- | --- | --- | --- |",
-    ]
+    rows = []
     for queue in (*stacks.queue_names(), APPLICATIONS):
         cells = [queue if queue == APPLICATIONS else f"`{queue}`"]
         for owners in (roles, people):
@@ -124,8 +122,9 @@ def senders(engine: Document, agent: Document) -> str:
             ]
             cells.append(_code(may) or "none")
         cells.append(_refused(stacks, queue))
-        lines.append(_row(*cells))
-    return "\n".join(lines)
+        rows.append(cells)
+    headings = "queue", "the stack's own roles", "policies for people", "whom the queue refuses"
+    return "\n".join(table(headings, rows))
 
 
 def defaults(engine: Document, agent: Document) -> str:
@@ -146,13 +145,12 @@ def defaults(engine: Document, agent: Document) -> str:
             if at(template, "Parameters", parameter, "Default") != "":
                 raise ValueError(f"{parameter} is not empty by default: say what it admits")
             found.setdefault((parameter, block, otherwise), []).append(queue)
-    lines = ["| parameter | of the block | queues | empty, the default, admits |"]
-    lines.append("| --- | --- | --- | --- |")
-    lines += [
-        _row(f"`{parameter}`", block, _code(of), f"**{admits}**" if admits == ACCOUNT else admits)
+    rows = [
+        (f"`{parameter}`", block, _code(of), f"**{admits}**" if admits == ACCOUNT else admits)
         for (parameter, block, admits), of in found.items()
     ]
-    return "\n".join(lines)
+    headings = "parameter", "of the block", "queues", "empty, the default, admits"
+    return "\n".join(table(headings, rows))
 
 
 def rights_of_roles(engine: Document, agent: Document) -> str:
@@ -168,15 +166,12 @@ def rights_of_people(engine: Document, agent: Document) -> str:
 
 
 def _rights(what: str, owners: Mapping[str, list[Right]]) -> str:
-    lines = [
-        f"| {what} | reads rows of | writes rows of | receives or deletes messages of | also |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    lines += [
-        _row(f"`{owner}`", _tables(rights, True), _tables(rights, False), *_others(rights))
+    rows = [
+        (f"`{owner}`", _tables(rights, True), _tables(rights, False), *_others(rights))
         for owner, rights in owners.items()
     ]
-    return "\n".join(lines)
+    headings = what, "reads rows of", "writes rows of", "receives or deletes messages of", "also"
+    return "\n".join(table(headings, rows))
 
 
 def _tables(rights: list[Right], reads: bool) -> str:
@@ -393,7 +388,3 @@ def _exception(value: Json, prefix: str) -> tuple[str, str]:
 
 def _code(names: Iterable[str]) -> str:
     return ", ".join(one if one == APPLICATIONS else f"`{one}`" for one in names)
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
