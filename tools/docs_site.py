@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools import schemas
-from tools.markdown import table
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -100,12 +99,12 @@ def _listed(nav: Iterable[object], section: str) -> Iterator[tuple[str, str]]:
 
 def as_table(diagram: str) -> str:
     """Return the transitions of a state diagram as a table: from, to, and the events."""
-    rows = []
+    rows = ["| from | to | on |", "| --- | --- | --- |"]
     for before, after, events in _ARROW.findall(diagram):
         start = "*begin*" if before == "[*]" else before
         end = "*end*" if after == "[*]" else after
-        rows.append((start, end, events))
-    return "\n".join([*table(("from", "to", "on"), rows), ""])
+        rows.append(f"| {start} | {end} | {events} |")
+    return "\n".join([*rows, ""])
 
 
 def for_the_site(markdown: str, page: str) -> str:

@@ -1,4 +1,4 @@
-"""Generates the tables of fields on the pages of messages and records.
+"""Generates the lists of fields on the pages of messages and records.
 
 The fields, their values and their defaults are from the field tables by which the code reads and
 writes them; the meanings are the docstrings of the attributes.
@@ -30,14 +30,11 @@ from roundsman.model.task import (
 )
 from roundsman.ports import OrderRow
 from roundsman.wire import commands, dead_letters, messages
-from tools import markdown
 
 if TYPE_CHECKING:
     # A page needs only the names, labels and defaults of the fields of a table.
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
-
-HEADINGS = ("field", "value", "if absent", "meaning")
 
 
 def request() -> str:
@@ -117,18 +114,18 @@ def _several(*tables: "tuple[str, AnyTable, type]") -> str:
 
 
 def table(fields: "AnyTable", kind: type, *others: type) -> str:
-    """Return one table of a page: the fields by which a type is read and written.
+    """Return one list of a page: the fields by which a type is read and written.
 
     What the type itself does not explain is explained by one of the others. Raises ValueError if an
     attribute has no docstring.
     """
     meanings = {name: text for one in (*others, kind) for name, text in docstrings(one).items()}
-    rows = []
+    rows: list[str] = []
     for field in fields.fields:
         if field.attribute not in meanings:
             raise ValueError(f"{kind.__name__}.{field.attribute} needs a docstring for its page")
         rows.append(_row(field, _of_the_page(meanings[field.attribute], fields)))
-    return "\n".join(markdown.table(HEADINGS, rows))
+    return "\n".join(rows)
 
 
 def _of_the_page(text: str, fields: "AnyTable") -> str:
@@ -138,18 +135,19 @@ def _of_the_page(text: str, fields: "AnyTable") -> str:
     return re.sub(r"\bNone\b", "absent", text)
 
 
-def _row(field: "AnyField", meaning: str) -> tuple[str, ...]:
+def _row(field: "AnyField", meaning: str) -> str:
     if field.since > 1:
         meaning += f" Format {field.since}."
-    return f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|")
+    return f"- `{field.name}` ({field.label}{_default(field.default)}): {meaning}"
 
 
 def _default(default: object) -> str:
+    """Return what follows the kind of value: that it is required, or what its absence means."""
     if isinstance(default, Required):
-        return "*required*"
+        return ", *required*"
     if isinstance(default, bool):
-        return str(default).lower()
-    return str(default) if default or default == 0 else "none"
+        return f", else {str(default).lower()}"
+    return f", else {default}" if default or default == 0 else ""
 
 
 def docstrings(kind: type) -> dict[str, str]:

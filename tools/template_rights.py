@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 
 from roundsman_dev.check.reading import at, items, mappings_in, of_type, queues
 from roundsman_dev.template import Document, Json, mapping_of, part
-from tools.markdown import table
 
 AGENT = "<Agent>"
 ACCOUNT = "every principal of the account"
@@ -111,7 +110,10 @@ def senders(engine: Document, agent: Document) -> str:
     """Return the table of who may send to which queue."""
     stacks = Stacks(engine, agent)
     roles, people = _roles(stacks), _people(stacks)
-    rows = []
+    lines = [
+        "| queue | the stack's own roles | policies for people | whom the queue refuses |",
+        "| --- | --- | --- | --- |",
+    ]
     for queue in (*stacks.queue_names(), APPLICATIONS):
         cells = [queue if queue == APPLICATIONS else f"`{queue}`"]
         for owners in (roles, people):
@@ -122,9 +124,8 @@ def senders(engine: Document, agent: Document) -> str:
             ]
             cells.append(_code(may) or "none")
         cells.append(_refused(stacks, queue))
-        rows.append(cells)
-    headings = "queue", "the stack's own roles", "policies for people", "whom the queue refuses"
-    return "\n".join(table(headings, rows))
+        lines.append(_row(*cells))
+    return "\n".join(lines)
 
 
 def defaults(engine: Document, agent: Document) -> str:
@@ -145,12 +146,13 @@ def defaults(engine: Document, agent: Document) -> str:
             if at(template, "Parameters", parameter, "Default") != "":
                 raise ValueError(f"{parameter} is not empty by default: say what it admits")
             found.setdefault((parameter, block, otherwise), []).append(queue)
-    rows = [
-        (f"`{parameter}`", block, _code(of), f"**{admits}**" if admits == ACCOUNT else admits)
+    lines = ["| parameter | of the block | queues | empty, the default, admits |"]
+    lines.append("| --- | --- | --- | --- |")
+    lines += [
+        _row(f"`{parameter}`", block, _code(of), f"**{admits}**" if admits == ACCOUNT else admits)
         for (parameter, block, admits), of in found.items()
     ]
-    headings = "parameter", "of the block", "queues", "empty, the default, admits"
-    return "\n".join(table(headings, rows))
+    return "\n".join(lines)
 
 
 def rights_of_roles(engine: Document, agent: Document) -> str:
@@ -166,12 +168,15 @@ def rights_of_people(engine: Document, agent: Document) -> str:
 
 
 def _rights(what: str, owners: Mapping[str, list[Right]]) -> str:
-    rows = [
-        (f"`{owner}`", _tables(rights, True), _tables(rights, False), *_others(rights))
+    lines = [
+        f"| {what} | reads rows of | writes rows of | receives or deletes messages of | also |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        _row(f"`{owner}`", _tables(rights, True), _tables(rights, False), *_others(rights))
         for owner, rights in owners.items()
     ]
-    headings = what, "reads rows of", "writes rows of", "receives or deletes messages of", "also"
-    return "\n".join(table(headings, rows))
+    return "\n".join(lines)
 
 
 def _tables(rights: list[Right], reads: bool) -> str:
@@ -388,3 +393,7 @@ def _exception(value: Json, prefix: str) -> tuple[str, str]:
 
 def _code(names: Iterable[str]) -> str:
     return ", ".join(one if one == APPLICATIONS else f"`{one}`" for one in names)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
