@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.command_line import command_line
 from roundsman.model.instants import DAY
-from roundsman_console.aws.metrics import metric_query, own_metrics, read_metrics
+from roundsman_console.aws.metrics import Metric, own_metrics, read_metrics, sum_of
 from roundsman_console.aws.resources import event_source_mappings
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import functions_of
@@ -44,11 +44,10 @@ def look_at_queues(stack: DeployedStack, looking: Looking) -> list[Finding]:
         found += rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
     with looking.at("the metric SignalsWithoutId"):
         end = now()
-        query = metric_query(
-            own_metrics(stack), "signals", "SignalsWithoutId", {"service": "submission"}, DAY
-        )
-        points = read_metrics(stack, [query], end - DAY, end).get("signals", [])
-        found += signals_without_id(round(sum(value for _, value in points)))
+        name, service = "SignalsWithoutId", {"service": "submission"}
+        metric = Metric(own_metrics(stack.name), name, service)
+        read = read_metrics(stack, {name: metric}, end - DAY, end, DAY)
+        found += signals_without_id(round(sum_of(read.get(name, ()))))
     return found
 
 

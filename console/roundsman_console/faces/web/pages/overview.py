@@ -8,7 +8,7 @@ from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman_console.aws.links import aws_console_of
-from roundsman_console.aws.throughput import ENDS, Throughput, read_throughput
+from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.drawings.chart import chart
 from roundsman_console.faces.web.page_parts import Part, part
