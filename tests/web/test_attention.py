@@ -13,7 +13,7 @@ from roundsman_console.faces.web.pages import overview as overview_page
 from roundsman_console.facts.finding.attention import attention, of_doctor, of_supervisor
 from roundsman_console.facts.finding.report import Finding, Looked, Report, StandingAlerts, Unseen
 from roundsman_console.facts.finding.standing import Alarm, of_alarms
-from roundsman_console.facts.finding.table import AlertKind, FindingKind, Kind
+from roundsman_console.facts.finding.table import FindingKind, StandingKind, Trouble
 from roundsman_console.facts.orders.counts import Count, TaskCounts
 from roundsman_console.facts.overview.stats import Stats
 from tests.moto.orders import order
@@ -123,21 +123,21 @@ def test_nothing_is_missing_if_everything_was_read() -> None:
     ("kind", "where", "about", "page"),
     [
         (
-            AlertKind.GROUP,
+            StandingKind.GROUP,
             "f-0a1b2c3d",
             "roundsman ls --group f-0a1b2c3d",
             "/groups/f-0a1b2c3d",
         ),
         (FindingKind.DEAD_LETTERS, "MailRequestQueue", None, "/dead-letters"),
         (FindingKind.REJECTED, "RejectedQueue", None, "/rejected"),
-        (AlertKind.BEHIND, "scheduler", None, "/#queues"),
-        (AlertKind.HOLD, "mail", "roundsman release mail", "/agents"),
-        (AlertKind.CIRCUIT, "mail", None, "/agents"),
+        (StandingKind.BEHIND, "scheduler", None, "/#queues"),
+        (StandingKind.HOLD, "mail", "roundsman release mail", "/agents"),
+        (StandingKind.CIRCUIT, "mail", None, "/agents"),
         (FindingKind.SUPERVISOR_LATE, "", None, "/doctor"),
     ],
 )
 def test_each_alert_leads_to_the_page_of_its_next_command(
-    kind: Kind, where: str, about: str | None, page: str
+    kind: Trouble, where: str, about: str | None, page: str
 ) -> None:
     alerts = StandingAlerts([Finding(kind, where, "x", about, since=AT)])
     [found] = attention(alerts, None, None, MINUTE).findings

@@ -12,7 +12,7 @@ from roundsman_console.facts.finding.report import (
     unread_of,
     worst_first,
 )
-from roundsman_console.facts.finding.table import FindingKind, Kind, Severity
+from roundsman_console.facts.finding.table import FindingKind, Severity, Trouble
 from roundsman_console.facts.finding.tasks import late_after
 from roundsman_console.facts.overview.stats import Stats
 
@@ -62,7 +62,7 @@ def of_doctor(findings: Iterable[Finding]) -> list[Finding]:
 
     The supervisor's silence is `of_supervisor`'s.
     """
-    found: dict[Kind, list[str]] = {}
+    found: dict[Trouble, list[str]] = {}
     for one in findings:
         if one.kind.severity is Severity.CRITICAL and one.kind is not FindingKind.SUPERVISOR_LATE:
             found.setdefault(one.kind, []).append(f"{one.where}: {one.evidence}")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 from roundsman_console.base.constraints import Count, Instant, Keyword
 from roundsman_console.facts.finding.table import AlertSeverity, FindingKind, Severity
 
-StandingKind: TypeAlias = Literal[
+AlertSource: TypeAlias = Literal[
     "group", "circuit", "hold", "alarm", "behind", "rejected", "dead_letters"
 ]
 """The source of an alert."""
@@ -14,7 +14,7 @@ StandingKind: TypeAlias = Literal[
 class AlertDocument(TypedDict):
     """One alert whose cause still exists."""
 
-    kind: StandingKind
+    kind: AlertSource
     about: str
     """The id of the group, the agent, the alarm's name in the template, the queue, or
     `scheduler`."""

@@ -16,17 +16,17 @@ from roundsman_console.base.unread import Unread
 from roundsman_console.facts.finding.documents import (
     AlertDocument,
     AlertListDocument,
+    AlertSource,
     ReportDocument,
-    StandingKind,
 )
 from roundsman_console.facts.finding.table import (
     ALERT_SEVERITIES,
     DOCTOR,
-    Alert,
     AlertSeverity,
     FindingKind,
-    Kind,
     Severity,
+    StandingAlert,
+    Trouble,
 )
 
 INSPECTS = "make the scheduler inspect it"
@@ -50,7 +50,7 @@ NAMED = 3  # names that are listed for one reason; the rest are counted
 class Finding:
     """One thing that is wrong."""
 
-    kind: Kind
+    kind: Trouble
     where: str
     """The part that is concerned: the id of a task, the name of a queue, `shard 3`."""
     evidence: str
@@ -64,18 +64,18 @@ class Finding:
     """When it began, in epoch ms; None if it is not known."""
     count: int | None = None
     """The number of orders or messages; None for other kinds."""
-    like: Kind | None = None
+    like: Trouble | None = None
     """The kind that has the severity and the command of an alarm; None for `kind`."""
     graded: AlertSeverity | None = None
     """The severity of an alert that has one of its own; None for that of its kind."""
 
     @property
-    def row(self) -> Kind:
+    def row(self) -> Trouble:
         """The row with the severity and the command."""
         return self.like or self.kind
 
     @property
-    def place(self) -> tuple[Kind, str]:
+    def place(self) -> tuple[Trouble, str]:
         """What is wrong and where, which two findings of one fault have in common."""
         return self.kind, self.where
 
@@ -99,7 +99,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The finding as an alert says it."""
-        return (self.kind.alert or Alert("critical")).sentence.format(
+        return (self.kind.alert or StandingAlert("critical")).sentence.format(
             where=self.where,
             evidence=self.evidence,
             messages=counted(self.count or 0, "message"),
@@ -109,7 +109,7 @@ class Finding:
     def alert_document(self) -> AlertDocument:
         """Return the alert as JSON for scripts."""
         return {
-            "kind": cast("StandingKind", self.kind.replace("-", "_")),
+            "kind": cast("AlertSource", self.kind.replace("-", "_")),
             "about": self.where,
             "severity": self.severity,
             "since": None if self.since is None else iso(self.since),
@@ -121,7 +121,7 @@ class Finding:
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """Sort findings by severity, kind and place; keep one of those with equal kind and place."""
-    kinds, severities = list[Kind]([*FindingKind]), list(Severity)
+    kinds, severities = list[Trouble]([*FindingKind]), list(Severity)
     once = {one.place: one for one in found}
     return sorted(
         once.values(),

@@ -17,7 +17,7 @@ from roundsman_console.aws.stack import DeployedStack, is_local
 from roundsman_console.base.clock import now
 from roundsman_console.facts.finding.queues import dead_letters, rejected
 from roundsman_console.facts.finding.report import Finding, Looking, StandingAlerts
-from roundsman_console.facts.finding.table import ALARMS, AlertKind, FindingKind
+from roundsman_console.facts.finding.table import ALARMS, FindingKind, StandingKind
 from roundsman_console.facts.group.reading import list_groups
 from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.overview.queues import lags_of
@@ -78,7 +78,7 @@ def of_groups(groups: Iterable[Group], at: int) -> list[Finding]:
         counted = f"; counted at {second(group.looked_at)}" if group.looked_at < at else ""
         found.append(
             Finding(
-                AlertKind.GROUP,
+                StandingKind.GROUP,
                 group.id,
                 f"{_members(group)}{place}: {why or 'no reason is stored'}{counted}",
                 command_line("ls", options=("--group", group.id)),
@@ -110,7 +110,7 @@ def of_holds(holds: Iterable[Hold]) -> list[Finding]:
     """Return what is on hold, by an operator or because the circuit of an agent is open."""
     return [
         Finding(
-            AlertKind.HOLD,
+            StandingKind.HOLD,
             hold.target,
             f"{hold.target} is held by {hold.by} until {iso(hold.until)}: {hold.reason}",
             release_command(hold),
@@ -118,7 +118,7 @@ def of_holds(holds: Iterable[Hold]) -> list[Finding]:
             graded=None if hold.agent else "warning",
         )
         if hold.kind == OPERATOR
-        else Finding(AlertKind.CIRCUIT, hold.agent, hold.reason, since=hold.since)
+        else Finding(StandingKind.CIRCUIT, hold.agent, hold.reason, since=hold.since)
         for hold in holds
     ]
 
@@ -175,7 +175,12 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[Finding]:
             queue = f"{alarm.name.removesuffix(end)}Queue"
         found.append(
             Finding(
-                AlertKind.ALARM, alarm.name, alarm.description, queue, since=alarm.since, like=like
+                StandingKind.ALARM,
+                alarm.name,
+                alarm.description,
+                queue,
+                since=alarm.since,
+                like=like,
             )
         )
     return found
@@ -192,11 +197,11 @@ def of_scheduler(lags: Mapping[str, int]) -> list[Finding]:
     lag = max(lags.values(), default=0)
     if lag < BEHIND_FOR:
         return []
-    return [Finding(AlertKind.BEHIND, "scheduler", format_duration(lag))]
+    return [Finding(StandingKind.BEHIND, "scheduler", format_duration(lag))]
 
 
 def each_once(found: Iterable[Finding]) -> list[Finding]:
     """Return the problems without the alarms that say again that the scheduler is behind."""
     all_found = list(found)
-    behind = any(one.kind is AlertKind.BEHIND for one in all_found)
+    behind = any(one.kind is StandingKind.BEHIND for one in all_found)
     return [one for one in all_found if not (behind and one.where in _ALARMS_OF_A_BACKLOG)]

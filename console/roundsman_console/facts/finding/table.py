@@ -27,7 +27,7 @@ DOCTOR = "roundsman doctor"
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
+class StandingAlert:
     """How a kind stands as an alert."""
 
     severity: AlertSeverity
@@ -35,7 +35,7 @@ class Alert:
     """`{messages}` is a number of messages, and `{were}` its verb."""
 
 
-class Kind(StrEnum):
+class Trouble(StrEnum):
     """A row of the table: what all findings of a kind have in common. Scripts read the id."""
 
     severity: Severity
@@ -45,7 +45,7 @@ class Kind(StrEnum):
     command: str | None
     """The command to type next; None if there is none. `{where}` in it is the place of the finding,
     and `{about}` what the finding names beside it."""
-    alert: Alert | None
+    alert: StandingAlert | None
     """The alert that stands for it; None if none does."""
 
     def __new__(  # the columns of the table
@@ -55,7 +55,7 @@ class Kind(StrEnum):
         means: str = "",
         repair: str = "",
         command: str | None = None,
-        alert: Alert | None = None,
+        alert: StandingAlert | None = None,
     ) -> Self:
         """Return the kind with this id and these columns."""
         kind = str.__new__(cls, value)
@@ -68,7 +68,7 @@ _CRITICAL, _WARNING, _NOTICE = Severity.CRITICAL, Severity.WARNING, Severity.NOT
 _FIX = "roundsman doctor --fix makes the scheduler inspect the task."
 
 
-class FindingKind(Kind):
+class FindingKind(Trouble):
     """The kind of a finding. Scripts read the values."""
 
     TASK_STUCK = (
@@ -165,7 +165,7 @@ class FindingKind(Kind):
         "recovered there.",
         "Check the schedule, and the supervisor's errors and log.",
         None,
-        Alert("critical"),
+        StandingAlert("critical"),
     )
     DEAD_LETTERS = (
         "dead-letters",
@@ -175,7 +175,7 @@ class FindingKind(Kind):
         "accepted is lost until it is sent again.",
         "Read them, correct the cause, and send them again.",
         "roundsman dlq ls {where}",
-        Alert("error", "{messages} of {where} failed every delivery"),
+        StandingAlert("error", "{messages} of {where} failed every delivery"),
     )
     REJECTED = (
         "rejected",
@@ -183,7 +183,7 @@ class FindingKind(Kind):
         "Messages that can never be handled were rejected, each with its reason.",
         "Read them; correct and resend those that should have been valid.",
         "roundsman rejected ls",
-        Alert("warning", "{messages} {were} rejected: no redelivery can succeed"),
+        StandingAlert("warning", "{messages} {were} rejected: no redelivery can succeed"),
     )
     SIGNALS_WITHOUT_ID = (
         "signals-without-id",
@@ -295,39 +295,44 @@ _NO_DOCTORS = (_NOTICE, "", "")
 """The columns of what the doctor does not look for."""
 
 
-class AlertKind(Kind):
+class StandingKind(Trouble):
     """What only alerts tell of."""
 
-    GROUP = "group", *_NO_DOCTORS, "{about}", Alert("error")
+    GROUP = "group", *_NO_DOCTORS, "{about}", StandingAlert("error")
     CIRCUIT = (
         "circuit",
         *_NO_DOCTORS,
         "roundsman agents",
-        Alert("error", "the circuit of {where} is open: {evidence}"),
+        StandingAlert("error", "the circuit of {where} is open: {evidence}"),
     )
-    HOLD = "hold", *_NO_DOCTORS, "{about}", Alert("info")
+    HOLD = "hold", *_NO_DOCTORS, "{about}", StandingAlert("info")
     BEHIND = (
         "behind",
         *_NO_DOCTORS,
         "roundsman stats",
-        Alert(
+        StandingAlert(
             "warning",
             "the scheduler is {evidence} behind: orders are late, and none fails for that",
         ),
     )
-    ALARM = "alarm", *_NO_DOCTORS, None, Alert("error")
-    ARCHIVED_TASKS = "archived-tasks", *_NO_DOCTORS, "roundsman ls --state Archived", Alert("error")
-    UNDONE_SHARE = "undone-share", *_NO_DOCTORS, "roundsman groups ls", Alert("warning")
+    ALARM = "alarm", *_NO_DOCTORS, None, StandingAlert("error")
+    ARCHIVED_TASKS = (
+        "archived-tasks",
+        *_NO_DOCTORS,
+        "roundsman ls --state Archived",
+        StandingAlert("error"),
+    )
+    UNDONE_SHARE = "undone-share", *_NO_DOCTORS, "roundsman groups ls", StandingAlert("warning")
 
 
-ALARMS: Mapping[str, Kind] = {
-    "ArchivedTasksAlarm": AlertKind.ARCHIVED_TASKS,
-    "UndoneShareAlarm": AlertKind.UNDONE_SHARE,
+ALARMS: Mapping[str, Trouble] = {
+    "ArchivedTasksAlarm": StandingKind.ARCHIVED_TASKS,
+    "UndoneShareAlarm": StandingKind.UNDONE_SHARE,
     "RejectedMessagesAlarm": FindingKind.REJECTED,
     "HasNotRunAlarm": FindingKind.SUPERVISOR_LATE,
     "DeadLettersAlarm": FindingKind.DEAD_LETTERS,
-    "BacklogAlarm": AlertKind.BEHIND,
-    "BehindAlarm": AlertKind.BEHIND,
+    "BacklogAlarm": StandingKind.BEHIND,
+    "BehindAlarm": StandingKind.BEHIND,
 }
 """The kind with the severity and the command of an alarm, by the end of the alarm's name; any other
-alarm is an AlertKind.ALARM."""
+alarm is an StandingKind.ALARM."""

@@ -17,7 +17,7 @@ from roundsman_console.faces.web.page_parts import Part, part
 from roundsman_console.faces.web.remembered import Remembered
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.report import Finding, Report
-from roundsman_console.facts.finding.table import AlertKind
+from roundsman_console.facts.finding.table import StandingKind
 from roundsman_console.facts.group.retried import read_retries
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.open_orders import OpenOrders, read_open_orders
@@ -88,7 +88,7 @@ def page_of(finding: Finding) -> str:
 
     What is no alert, but the doctor's alone, is on its page.
     """
-    if finding.kind is AlertKind.GROUP:
+    if finding.kind is StandingKind.GROUP:
         return f"/groups/{quote(finding.where, safe='')}"
     command = finding.command if finding.kind.alert else None
     return (command and page_of_command(command)) or "/doctor"
