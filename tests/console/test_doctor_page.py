@@ -1,4 +1,4 @@
-"""docs/runbook/findings.md has an entry for each kind of finding, in the doctor's words."""
+"""docs/runbook/doctor.md has an entry for each kind of finding, in the doctor's words."""
 
 import os
 import re
@@ -6,16 +6,16 @@ import re
 from roundsman_console.facts.finding.table import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
-PAGE = RUNBOOK / "findings.md"
+PAGE = RUNBOOK / "doctor.md"
 _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
 
 
 def entries() -> str:
     """The table of the doctor's findings, the worst first."""
-    lines = ["| finding | severity | what it means | repair |", "| --- | --- | --- | --- |"]
+    lines = ["| finding | severity | what it means |", "| --- | --- | --- |"]
     severities = list(Severity)
     for kind in sorted(FindingKind, key=lambda one: severities.index(one.severity)):
-        lines.append(f"| `{kind}` | {kind.severity} | {kind.means} | {kind.repair} |")
+        lines.append(f"| `{kind}` | {kind.severity} | {kind.means} |")
     return "\n".join([*lines, ""])
 
 

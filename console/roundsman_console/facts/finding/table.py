@@ -1,6 +1,6 @@
 """The table of findings: each kind of trouble with its severity, its words and its commands.
 
-The doctor, the standing alerts, the overview and `docs/runbook/findings.md` read it. What a kind
+The doctor, the standing alerts, the overview and `docs/runbook/doctor.md` read it. What a kind
 means, how soon a person must act, what repairs it and the command to type next are its row.
 """
 
