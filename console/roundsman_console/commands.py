@@ -196,13 +196,13 @@ OPERATING: Final[Sequence[Command]] = (
     Command(
         REPAIR,
         "rejected",
-        "roundsman_console.faces.commands.rejected:rejected_app",
+        "roundsman_console.faces.commands.set_aside:rejected_app",
         "Rejected messages, which can never be handled: list, read, correct, send again.",
     ),
     Command(
         REPAIR,
         "dlq",
-        "roundsman_console.faces.commands.dlq:dlq_app",
+        "roundsman_console.faces.commands.set_aside:dlq_app",
         "Dead letters, messages that failed every delivery: list, read, send back.",
     ),
     Command(

@@ -2,7 +2,7 @@
 
 from tools.mutants.mutant import Mutant
 
-RESENDING = "console/roundsman_console/acts/set_aside/resend.py"
+RESENDING = "console/roundsman_console/acts/set_aside/again.py"
 
 LETTERS = (
     Mutant(
@@ -26,39 +26,32 @@ LETTERS = (
         why="whoever looks next sees nothing",
     ),
     Mutant(
-        name="a-rejected-message-is-sent-before-it-is-deleted",
+        name="a-message-is-sent-before-it-is-deleted",
         file=RESENDING,
-        old="new_id = send_again(stack.sqs, source.url, body)\n"
-        "    for letter in letters:\n        look.delete(letter)\n",
-        new="for letter in letters:\n        look.delete(letter)\n"
-        "    new_id = send_again(stack.sqs, source.url, body)\n",
-        tests=("tests/console/test_rejected.py::test_it_is_sent_before_it_is_deleted",),
-        why="a death in between loses an order",
+        old='new_id = source.sqs.send_message(**request)["MessageId"]\n'
+        "    for letter in message.letters:\n        look.delete(letter)\n",
+        new="for letter in message.letters:\n        look.delete(letter)\n"
+        '    new_id = source.sqs.send_message(**request)["MessageId"]\n',
+        tests=(
+            "tests/console/test_rejected.py::test_it_is_sent_before_it_is_deleted",
+            "tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",
+        ),
+        why="a death in between loses a message",
     ),
     Mutant(
         name="what-would-be-rejected-again-is-not-sent",
         file=RESENDING,
-        old="if dry_run or judged.verdict in refused:",
-        new="if not body:",
+        old="new_id = None if dry_run or refused else",
+        new="new_id = None if dry_run else",
         tests=(
             "tests/console/test_rejected.py::test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong",
         ),
         why="a person believes that an order was corrected",
     ),
     Mutant(
-        name="a-dead-letter-is-sent-before-it-is-deleted",
-        file="console/roundsman_console/acts/set_aside/redrive.py",
-        old="send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)\n"
-        "            look.delete(dead.letter)\n",
-        new="look.delete(dead.letter)\n"
-        "            send_back(stack.sqs, wanted.source.url, dead.letter, dead.body_to_send)\n",
-        tests=("tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",),
-        why="a death in between loses a message",
-    ),
-    Mutant(
         name="more-than-one-dead-letter-is-only-listed",
-        file="console/roundsman_console/faces/commands/dlq.py",
-        old="return yes or len(result.candidates) <= 1",
+        file="console/roundsman_console/faces/commands/set_aside.py",
+        old="return yes or len(result.assessed) <= 1",
         new="return True",
         tests=(
             "tests/console/test_dlq.py::test_more_than_one_are_only_listed_until_a_person_says_yes",

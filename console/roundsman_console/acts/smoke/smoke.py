@@ -29,8 +29,7 @@ from roundsman_console.facts.order.view import may_stand
 from roundsman_console.facts.order.why import Diagnosis
 from roundsman_console.facts.order.why_facts import why, why_document
 from roundsman_console.facts.overview.queues import Queue, find_queues
-from roundsman_console.facts.set_aside.assess import order_of
-from roundsman_console.facts.set_aside.rejections import look_at_rejected, read_rejection
+from roundsman_console.facts.set_aside.messages import rejected_queue
 
 REASON = "smoke test"
 _NOT_BEGUN: Final = (ProcessState.PENDING, ProcessState.SKIPPED)
@@ -366,11 +365,11 @@ def _queue_words(queue: Queue) -> str:
 def _rejected(stack: DeployedStack, order_id: str) -> str:
     """Return why the event was rejected; empty if it is not among the rejected messages."""
     try:
-        with look_at_rejected(stack) as look:
-            for letter in look.letters(_LETTERS_READ):
-                found = read_rejection(letter)
-                if order_of(found.body) == order_id:
-                    return "; ".join(map(str, found.problems))
+        place = rejected_queue(stack)
+        with place.look() as look:
+            for found in place.read(look.letters(_LETTERS_READ)):
+                if found.order == order_id:
+                    return found.reason
     except (RoundsmanError, ClientError, BotoCoreError):
         return ""  # only evidence: without it, the result names the queues
     return ""
