@@ -27,8 +27,7 @@ from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 
-from tools.mutants import MUTANTS
-from tools.mutants.mutant import Mutant
+from tools.mutants.guards import Mutant, read_guards
 
 PROJECT = Path(__file__).parents[1]
 NOT_COPIED = (".git", ".venv", ".cache", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
@@ -231,12 +230,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", metavar="NAME", help="just this guard")
     parser.add_argument("--report", type=Path, metavar="FILE", help="how many of each, as JSON")
     options = parser.parse_args(arguments)
-    asked = options.only
-    chosen = [mutant for mutant in MUTANTS if not asked or mutant.name in asked]
+    asked, guards = options.only, read_guards()
+    chosen = [mutant for mutant in guards if not asked or mutant.name in asked]
     strange = set(asked or ()) - {mutant.name for mutant in chosen}
     if strange:
         print(f"There is no guard {', '.join(sorted(strange))}. There are:")
-        print("\n".join(f"  {mutant.name}: {mutant.why}" for mutant in MUTANTS))
+        print("\n".join(f"  {mutant.name}: {mutant.why}" for mutant in guards))
         return 2
     began = time.monotonic()
     found = check(PROJECT, chosen, lambda line: print(line, flush=True))

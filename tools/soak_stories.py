@@ -118,6 +118,17 @@ class Lost(AssertionError):
     """A sent order has no task, a signal is nowhere, or a valid message was rejected."""
 
 
+def own_chance(what: object, seed: object) -> Random:
+    """Return a source of its own, so that what is drawn from it changes nothing else of a story."""
+    return Random(f"{what} {seed}")  # noqa: S311  # it must be repeatable
+
+
+def some_stories(what: str, seed: int, share: float) -> Random | None:
+    """Return a source of its own in this share of the stories; None in the others."""
+    chance = own_chance(what, seed)
+    return chance if chance.random() < share else None
+
+
 def random_workflow(chance: Random) -> Workflow:
     """Return a workflow of one to five steps with random dependencies and failure strategies."""
     steps: list[Step] = []
@@ -174,17 +185,27 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
+def _by_name(workflow: Workflow) -> list[Step]:
+    """The steps of the workflow, each after others by their names, so that each may be replaced."""
+    return [replace(step, after=step.after_names()) for step in workflow.steps]
+
+
+def _of_steps(workflow: Workflow, steps: Sequence[Step]) -> Workflow:
+    """The workflow with these steps; the point of no return is that of the name."""
+    last = workflow.point_of_no_return
+    point = next((step for step in steps if last is not None and step.name == last.name), None)
+    return replace(workflow, steps=tuple(steps), point_of_no_return=point)
+
+
 def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with a lifetime of the keys of each step that an agent performs."""
-    steps = []
-    for step in workflow.steps:
-        kept = replace(step, after=step.after_names())
-        if kept.agent_names():
+    steps = _by_name(workflow)
+    for at, step in enumerate(steps):
+        if step.agent_names():
             lifetime = timedelta(minutes=chance.choice((4, 15, 60)))
             found = chance.random() < 0.3
-            kept = replace(kept, key_lifetime=lifetime, probe_outlives_key=found)
-        steps.append(kept)
-    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+            steps[at] = replace(step, key_lifetime=lifetime, probe_outlives_key=found)
+    return _of_steps(workflow, steps)
 
 
 def with_signals(chance: Random, workflow: Workflow) -> Workflow:
@@ -192,7 +213,7 @@ def with_signals(chance: Random, workflow: Workflow) -> Workflow:
 
     Each comes after some steps of lower numbers, and some of the others come after it.
     """
-    steps = [replace(step, after=step.after_names()) for step in workflow.steps]
+    steps = _by_name(workflow)
     for number in range(chance.randint(1, 3)):
         place = chance.randint(0, len(workflow.steps))
         before = tuple(f"step{n}" for n in range(place) if chance.random() < 0.5)
@@ -209,42 +230,32 @@ def with_signals(chance: Random, workflow: Workflow) -> Workflow:
                 [at] = [at for at, step in enumerate(steps) if step.name == f"step{n}"]
                 steps[at] = replace(steps[at], after=(*steps[at].after_names(), waits.name))
         steps.append(waits)
-    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+    return _of_steps(workflow, steps)
 
 
 def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with limits of its results, and with conditions that read results."""
-    steps = []
-    for step in workflow.steps:
-        kept = replace(step, after=step.after_names())
-        if kept.after and kept.when is None and chance.random() < 0.3:
-            kept = replace(kept, when=f"results.{chance.choice(kept.after_names())} != `1`")
-        if kept.agent_names():
-            kept = replace(kept, result_limit=chance.choice((50, 4_096, 32_768)))
-        steps.append(kept)
-    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+    steps = _by_name(workflow)
+    for at, step in enumerate(steps):
+        if step.after and step.when is None and chance.random() < 0.3:
+            read = chance.choice(step.after_names())
+            steps[at] = replace(step, when=f"results.{read} != `1`")
+        if step.agent_names():
+            steps[at] = replace(steps[at], result_limit=chance.choice((50, 4_096, 32_768)))
+    return _of_steps(workflow, steps)
 
 
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
-        replace(step, after=step.after_names())
-        if not step.agent_names()
-        else replace(
-            step,
-            after=step.after_names(),
-            retry=replace(step.retry, max_attempts=chance.randint(1, 4)),
-        )
-        for step in workflow.steps
+        replace(step, retry=replace(step.retry, max_attempts=chance.randint(1, 4)))
+        if step.agent_names()
+        else step
+        for step in _by_name(workflow)
     ]
     before = tuple(step.name for step in steps if chance.random() < 0.5)
     added = replace(_random_step(chance, "added", ()), after=before)
-    return replace(
-        workflow,
-        steps=(*steps, added),
-        complete_within=timedelta(hours=2),
-        point_of_no_return=_point_of(workflow, steps),
-    )
+    return _of_steps(replace(workflow, complete_within=timedelta(hours=2)), [*steps, added])
 
 
 def without_a_signal(chance: Random, workflow: Workflow) -> Workflow:
@@ -256,13 +267,7 @@ def without_a_signal(chance: Random, workflow: Workflow) -> Workflow:
         for step in workflow.steps
         if step.name != gone
     ]
-    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
-
-
-def _point_of(workflow: Workflow, steps: Sequence[Step]) -> Step | None:
-    """The one of the steps that has the name of the workflow's point of no return."""
-    last = workflow.point_of_no_return
-    return next((step for step in steps if last is not None and step.name == last.name), None)
+    return _of_steps(workflow, steps)
 
 
 def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
@@ -311,7 +316,7 @@ def story_agents(seed: int, workflow: Workflow, *, lengthy: bool = False) -> lis
 
 def _random_result(seed: int, request: StepRequest) -> object:
     """Return a result that may be too long, or no JSON: each time the same, once it is JSON."""
-    chance = Random(f"results {seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    chance = own_chance(f"results {seed}", request.idempotency_key)
     lot = chance.random()
     if lot < 0.1 and request.attempt <= chance.choice((1, 2, 100)):
         return {"a", "set"}
@@ -321,7 +326,7 @@ def _random_result(seed: int, request: StepRequest) -> object:
 def _quote(seed: int, request: StepRequest) -> None:
     """Raise, by chance, an error that quotes the masked field of the order."""
     # By the request and not only by the attempt: else the trial of a circuit could fail for ever.
-    chance = Random(f"{seed} {request.idempotency_key} {request.complete_by}")  # noqa: S311  # it must be repeatable
+    chance = own_chance(seed, f"{request.idempotency_key} {request.complete_by}")
     if chance.random() < 0.3:
         said = f"refused: {quoted(chance, request.input)}"
         raise chance.choice((TransientError(said), PermanentError("Refused", said)))
@@ -334,7 +339,7 @@ def quoted(chance: Random, order: Mapping[str, Json]) -> str:
 
 def _random_then(seed: int, workflow: Workflow, request: StepRequest) -> tuple[NamedStep, ...]:
     """Return the steps that a step adds: each time the same, unless they cannot be added."""
-    chance = Random(f"{seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    chance = own_chance(seed, request.idempotency_key)
     if not workflow.may_add:
         return ()
     [kind] = workflow.may_add
@@ -392,49 +397,36 @@ class Story:
 
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)  # noqa: S311  # it must be repeatable
-        # Drawn from a seed of its own, so that this choice changes no story without lifetimes.
-        keys = Random(f"keys {self.seed}")  # noqa: S311  # it must be repeatable
-        workflow = random_workflow(self.chance)
-        if keys.random() < FORGETTING:
+        seed, workflow = self.seed, random_workflow(self.chance)
+        if keys := some_stories("keys", seed, FORGETTING):
             workflow = with_key_lifetimes(keys, workflow)
-        # Drawn from seeds of their own, so that these choices change no other story.
-        signals, parts = Random(f"signals {self.seed}"), Random(f"parts {self.seed}")  # noqa: S311  # they must be repeatable
-        self.signalling = signals if signals.random() < SIGNALLING else None
-        self.taking_back = parts if parts.random() < TAKING_BACK else None
+        self.signalling = some_stories("signals", seed, SIGNALLING)
         self.signals: dict[str, set[str]] = {}
         self.awaited = [*SIGNALS]
         if self.signalling is not None:
             workflow = with_signals(self.signalling, workflow)
             waits = [step.signal for step in workflow.steps if isinstance(step, Signal)]
             self.awaited = [*waits, *waits, *SIGNALS]
+        self.taking_back = some_stories("parts", seed, TAKING_BACK)
         if self.taking_back is not None:
             workflow = replace(workflow, retain_for=timedelta(hours=1))
-        # Drawn from a seed of its own, so that this choice changes no other story.
-        lengthy = Random(f"lengths {self.seed}")  # noqa: S311  # it must be repeatable
-        self.lengthy = lengthy if lengthy.random() < LENGTHY else None
+        self.lengthy = some_stories("lengths", seed, LENGTHY)
         if self.lengthy is not None:
             workflow = with_small_results(self.lengthy, workflow)
-        # Drawn from a seed of its own, so that this choice changes no story without added steps.
-        adding = Random(f"adds {self.seed}")  # noqa: S311  # it must be repeatable
-        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
-        adds = adding.random() < ADDING
-        if adds:
+        if adding := some_stories("adds", seed, ADDING):
             workflow = adding_workflow(adding, workflow)
-        # Drawn from a seed of its own, so that this choice changes no other story.
-        masking = Random(f"masks {self.seed}")  # noqa: S311  # it must be repeatable
-        self.masking = masking if masking.random() < MASKING else None
+        self.masking = some_stories("masks", seed, MASKING)
         if self.masking is not None:
             workflow = replace(workflow, masked=("token",))
-        parking = Random(f"holds {self.seed}")  # noqa: S311  # it must be repeatable
-        self.parking = parking if parking.random() < PARKING else None
-        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
-        # Drawn from seeds of their own, so that these choices change no other story.
-        dropping = Random(f"drops {self.seed}")  # noqa: S311  # it must be repeatable
-        self.dropping = None
-        if self.newer and self.signalling and dropping.random() < 0.5:
-            self.newer = without_a_signal(dropping, self.newer)
-            self.dropping = dropping
-        self.overtaking = Random(f"overtakes {self.seed}")  # noqa: S311  # it must be repeatable
+        self.parking = some_stories("holds", seed, PARKING)
+        moving = some_stories("moves", seed, MOVING)
+        self.newer = newer_version(moving, workflow) if moving else None
+        self.dropping = some_stories("drops", seed, 0.5) if self.signalling else None
+        if self.newer and self.dropping:
+            self.newer = without_a_signal(self.dropping, self.newer)
+        else:
+            self.dropping = None
+        self.overtaking = own_chance("overtakes", seed)
         self.cancelled: list[str] = []
         self.world = World(
             workflow,
@@ -458,13 +450,9 @@ class Story:
         self._poll_a_step([one for one in workflow.steps if one.name != asked])
 
     def _poll_a_step(self, steps: Sequence[Step]) -> None:
-        """Let the first requests of one step begin a job that is not done yet.
-
-        It is drawn from a seed of its own, so that this choice changes no story without a poll.
-        """
-        polling = Random(f"polls {self.seed}")  # noqa: S311  # it must be repeatable
+        """Let the first requests of one step begin a job that is not done yet."""
         names = [step.name for step in steps if step.agent_names()]
-        if names and polling.random() < POLLING:
+        if names and (polling := some_stories("polls", self.seed, POLLING)):
             again_in, within = polling.choice(((1, 30), (10, 60), (20, 600)))
             self.world.on(polling.choice(names)).is_not_done(
                 timedelta(seconds=again_in),

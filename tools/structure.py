@@ -5,9 +5,7 @@
     python -m tools.structure --root DIR   # another checkout, for the figures of before
 
 Lines of code are counted without docstrings, comments and empty lines. A name is repeated if
-several modules or public classes of the three packages have it. The files that a reply crosses are
-those with a function that runs while one reply of an agent is handled, from its queue to the next
-request.
+several modules or public classes of the three packages have it.
 """
 
 import argparse
@@ -17,16 +15,9 @@ import json
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
-from inspect import CO_OPTIMIZED
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Final, TypeAlias
-from unittest.mock import patch
-
-if TYPE_CHECKING:
-    from roundsman_testing.stack import Context
+from typing import Final
 
 ROOT = Path(__file__).parents[1]
 PACKAGES: Final = {
@@ -44,16 +35,14 @@ CODE: Final = {
 }
 """The folders of each area."""
 PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
-ORDER = "events/good.json"
 COUNTED: Final = frozenset({"__init__", "app", "conftest"})
 """Names of modules that every package, function or folder of tests has."""
 
-Figures: TypeAlias = Mapping[str, Mapping[str, object] | Sequence[object]]
+Figures = Mapping[str, Mapping[str, object]]
 
 
 def figures(root: Path) -> Figures:
-    """Return the figures of a checkout that are counted in its files, by name."""
+    """Return the figures of a checkout, by name."""
     code = {
         area: [path for folder in folders.split() for path in sorted((root / folder).rglob("*.py"))]
         for area, folders in CODE.items()
@@ -103,57 +92,13 @@ def _words(root: Path, pattern: str) -> int:
     return sum(len(path.read_text(encoding="utf-8").split()) for path in root.glob(pattern))
 
 
-def files_crossed_by_a_reply() -> list[str]:
-    """Return the engine's files with a function that runs while a reply is handled.
-
-    It is the first reply of the example order on the in-memory stack, from the SQS event to the
-    next request.
-    """
-    from roundsman_testing.remote_services import RemoteServices
-    from roundsman_testing.stack import Clock, deployed
-
-    clock, crossed = Clock(), set[str]()
-    core = str(ROOT / "layers/core/roundsman")
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_flags & CO_OPTIMIZED and code.co_filename.startswith(core):
-            crossed.add(str(Path(code.co_filename).relative_to(ROOT)))
-
-    with RemoteServices(clock=clock.at_the_services) as services:
-        parameters = dict.fromkeys(SERVICES, services.url)
-        with deployed(ROOT / "template.yaml", parameters, services=services, clock=clock) as stack:
-            invoke = stack.invoke
-
-            def invoked(function: str, event: dict[str, object], *rest: "Context | None") -> object:
-                if (
-                    function != "SchedulerFunction"
-                    or 'ReplyQueue"' not in json.dumps(event)
-                    or crossed
-                ):
-                    return invoke(function, event, *rest)
-                sys.setprofile(note)
-                try:
-                    return invoke(function, event, *rest)
-                finally:
-                    sys.setprofile(None)
-
-            with patch.object(stack, "invoke", invoked):
-                stack.submit(json.loads((ROOT / ORDER).read_text(encoding="utf-8")))
-                stack.run()
-    return sorted(crossed)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Print the figures and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.structure", description=__doc__)
     parser.add_argument("--json", action="store_true", help="all figures, as JSON")
     parser.add_argument("--root", type=Path, default=ROOT, help="another checkout, to count in")
     asked = parser.parse_args(arguments)
-    found = {**figures(asked.root)}
-    if asked.root == ROOT:
-        with redirect_stdout(sys.stderr):  # the functions' logs
-            found["files crossed by a reply"] = files_crossed_by_a_reply()
+    found = figures(asked.root)
     print(json.dumps(found, indent=2) if asked.json else as_text(found))
     return 0
 
@@ -162,10 +107,7 @@ def as_text(found: Figures) -> str:
     """Return the figures as text for people, each with its entries below."""
     lines: list[str] = []
     for name, value in found.items():
-        if isinstance(value, Mapping):
-            lines += [name, *(f"  {key}: {entry}" for key, entry in value.items())]
-        else:
-            lines += [f"{name}: {len(value)}", *(f"  {entry}" for entry in value)]
+        lines += [name, *(f"  {key}: {entry}" for key, entry in value.items())]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from roundsman_console.commands import Command, all_commands
+from roundsman_console.commands import ListedCommand, all_commands
 
 _PYOPENSSL = "urllib3.contrib.pyopenssl"
 
@@ -51,7 +51,7 @@ def _fast_import(module: str) -> Iterator[None]:
 class LazyCommand(TyperCommand):
     """A command that is imported when it is used."""
 
-    def __init__(self, listed: Command) -> None:
+    def __init__(self, listed: ListedCommand) -> None:
         super().__init__(listed.name, help=listed.summary, rich_help_panel=listed.heading)
         self.target = listed.target
 
@@ -75,7 +75,7 @@ class LazyCommand(TyperCommand):
 COMMANDS: Final = tuple(LazyCommand(listed) for listed in all_commands())
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - they are passed on
@@ -100,7 +100,7 @@ def _print_version(asked: bool) -> None:
 
 app = typer.Typer(
     name="roundsman",
-    cls=Commands,
+    cls=CommandGroup,
     help="Multi-step tasks on AWS that complete, or are undone, as a whole.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # local variables contain order data

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import boto3
 import pytest
 
-from roundsman_console.commands import LOOK, Command
+from roundsman_console.commands import LOOK, ListedCommand
 from roundsman_console.main import LazyCommand
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import order
@@ -150,6 +150,6 @@ def test_an_imported_command_is_not_collected_and_the_collector_is_on_again() ->
 
 def test_a_command_that_cannot_be_imported_leaves_the_collector_on() -> None:
     with pytest.raises(ModuleNotFoundError):
-        LazyCommand(Command(LOOK, "nothing", "nothing:nothing", "Nothing.")).load()
+        LazyCommand(ListedCommand(LOOK, "nothing", "nothing:nothing", "Nothing.")).load()
     assert gc.isenabled()
     assert sys.modules.get("urllib3.contrib.pyopenssl", "no trace") is not None

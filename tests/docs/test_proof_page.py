@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roundsman_dev.prove.application.orders import ProofOrder, Treatment
-from roundsman_dev.prove.faults import FAULTS, Fault
+from roundsman_dev.prove.faults import FAULTS, ProofFault
 from roundsman_dev.prove.promises import RunPromise
 from roundsman_dev.prove.text import report_text
 from tests.console.schemas import assert_schema
@@ -37,7 +37,7 @@ def test_the_page_lists_every_treatment_with_the_ends_to_which_it_leads() -> Non
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.name)
-def test_the_page_says_of_a_fault_where_it_is_made_and_what_it_needs(fault: Fault) -> None:
+def test_the_page_says_of_a_fault_where_it_is_made_and_what_it_needs(fault: ProofFault) -> None:
     needs = ", ".join(f"`{right}`" for right in fault.needs) or "none"
     row = [fault.name, fault.does, "yes" if fault.local else "no", needs]
     assert row in rows_after("fault")

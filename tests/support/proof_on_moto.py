@@ -92,7 +92,7 @@ def proof_on_moto(folder: Path) -> Iterator[ProofOnMoto]:
             def leave(_: int) -> None:
                 raise proof.failed(agent, "error")
 
-            return services.Services(ledger, agent, sleep, leave)
+            return services.ProofServices(ledger, agent, sleep, leave)
 
         # Every function has the modules of its layers in common.
         import_module(f"{PACKAGE}.agents").services = of_agent  # type: ignore[attr-defined]

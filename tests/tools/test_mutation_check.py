@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants import MUTANTS
-from tools.mutants.mutant import Mutant
+from tools.mutants.guards import Mutant, read_guards
 from tools.mutation_check import PROJECT, JudgedMutant, MutantVerdict, Tree, check, main, summed_up
 
 GUARD = "layers/core/guards.py"
@@ -155,13 +154,14 @@ def test_an_unknown_guard_is_answered_with_those_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--only", "none-such"]) == 2
-    assert MUTANTS[0].name in capsys.readouterr().out
+    assert read_guards()[0].name in capsys.readouterr().out
 
 
 def test_every_guard_is_in_the_source_once_and_its_tests_exist() -> None:
     """So that who changes a guarded line finds out now, and not when the check is run."""
-    assert len({each.name for each in MUTANTS}) == len(MUTANTS)
-    for each in MUTANTS:
+    guards = read_guards()
+    assert len({each.name for each in guards}) == len(guards)
+    for each in guards:
         text = (PROJECT / each.file).read_text()
         for old, _ in each.edits:
             assert text.count(old) == 1, f"{each.name}: its text in {each.file} has changed"
@@ -170,3 +170,10 @@ def test_every_guard_is_in_the_source_once_and_its_tests_exist() -> None:
             path, _, function = test.partition("::")
             defined = rf"^def {re.escape(function.partition('[')[0])}\("
             assert re.search(defined, (PROJECT / path).read_text(), re.M), f"{each.name}: {test}"
+
+
+@pytest.mark.parametrize("row", ['old = "a"\ntests = []\nwhy = ""', 'old = ""\nnew = ""\nwho = ""'])
+def test_a_row_that_lacks_a_key_or_has_another_is_refused(tmp_path: Path, row: str) -> None:
+    (tmp_path / "guards.toml").write_text(f'["a.py".guard]\n{row}\n')
+    with pytest.raises(TypeError):
+        read_guards(tmp_path / "guards.toml")

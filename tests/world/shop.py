@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
 from roundsman_testing import World
-from roundsman_testing.world.capacity import Invocation, reader_of
+from roundsman_testing.world.capacity import SimulatedInvocation, reader_of
 from roundsman_testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage
 from roundsman_testing.world.world import MORNING
 
@@ -58,7 +58,7 @@ def meanwhile(world: World, call: str, act: Callable[[], object]) -> list[str]:
 
 def deliver(world: World, mail: QueuedMessage) -> None:
     """Have a message handled now, by a process of its own."""
-    run = Invocation(reader_of(mail), [mail], world.versions.newest)
+    run = SimulatedInvocation(reader_of(mail), [mail], world.versions.newest)
     world.processes.handle(mail, world.post, run)
     world.queues.delete(mail)
 

@@ -1,16 +1,6 @@
-"""The interleavings that break systems like this one, and the tests of each.
+"""The interleavings that break systems like this one, and the tests of each."""
 
-`python -m tests.world.stories` writes them into docs/explanation/reliability.md.
-"""
-
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "explanation" / "reliability.md"
-BEGIN = "<!-- interleavings -->"
-END = "<!-- end of interleavings -->"
 
 EFFECTS = "tests/world/test_effects.py"
 FORGOTTEN = "tests/world/test_forgotten_keys.py"
@@ -557,34 +547,3 @@ STORIES = (
         ),
     ),
 )
-
-
-def table() -> str:
-    """The stories as the page has them: each with the names of its tests and their files."""
-    lines = ["| | what happens | held by |", "| --- | --- | --- |"]
-    for number, story in enumerate(STORIES, 1):
-        lines.append(f"| {number} | {story.sentence} | {'<br>'.join(map(_named, story.tests))} |")
-    return "\n".join(lines)
-
-
-def written(page: str) -> str:
-    """The page with its table as it is here.
-
-    Raises ValueError where it does not have each marker once, in this order.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in rest or END in after:
-        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r}, each once")
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
-
-
-def _named(node: str) -> str:
-    file, _, name = node.partition("::")
-    return f"[`{name}`](../../{file})"
-
-
-if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(written(text), encoding="utf-8")
-    sys.exit(0)

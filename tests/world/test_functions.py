@@ -29,7 +29,7 @@ from roundsman_testing import (
     ProcessingOptions,
     World,
 )
-from roundsman_testing.world.capacity import Invocation
+from roundsman_testing.world.capacity import SimulatedInvocation
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS, QueuedMessage
 from roundsman_testing.world.world import MORNING
@@ -434,7 +434,7 @@ def test_a_poison_message_is_alone_in_the_dead_letters() -> None:
     orders = [world.submit() for _ in range(4)]
     handle = world.processes.handle
 
-    def dies(mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+    def dies(mail: QueuedMessage, post: WorldOutbox, run: SimulatedInvocation) -> str:
         if mail.queue == ORDERS and orders[1] in mail.body:
             raise Crash("poison")
         return handle(mail, post, run)

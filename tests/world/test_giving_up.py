@@ -6,7 +6,7 @@ from datetime import timedelta
 from roundsman.model.states import TaskState
 from roundsman_testing import Fault, World
 from roundsman_testing.faults import CALLS, MESSAGES, Crash
-from roundsman_testing.world.capacity import Invocation
+from roundsman_testing.world.capacity import SimulatedInvocation
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import COMMANDS, MOST_RECEIVES, REPLIES, QueuedMessage
 from roundsman_testing.world.world import MORNING
@@ -36,7 +36,7 @@ def dies(world: World, when: Callable[[QueuedMessage], bool]) -> None:
     """Let an invocation for such a message die before the code of its function runs."""
     handle, handle_replies = world.processes.handle, world.processes.handle_replies
 
-    def dying(mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+    def dying(mail: QueuedMessage, post: WorldOutbox, run: SimulatedInvocation) -> str:
         if when(mail):
             raise Crash("out of memory")
         return handle(mail, post, run)

@@ -1,4 +1,4 @@
-"""Every interleaving has its tests, and the page says which."""
+"""Every interleaving has its tests."""
 
 import ast
 from functools import cache
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.world.stories import BEGIN, END, PAGE, ROOT, STORIES, written
+from tests.world.stories import STORIES
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 
 
 @cache
@@ -38,12 +40,7 @@ def test_every_story_has_a_test_and_every_test_of_their_files_a_story() -> None:
     assert here <= named
 
 
-def test_the_page_holds_exactly_the_stories() -> None:
+def test_the_page_says_how_many_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == written(page), "run python -m tests.world.stories"
-
-
-@pytest.mark.parametrize("page", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{END}" * 2])
-def test_a_page_without_its_markers_is_refused_with_a_sentence(page: str) -> None:
-    with pytest.raises(ValueError, match="the page needs the lines"):
-        written(page)
+    assert f"lists {len(STORIES)} sequences of events" in page
+    assert f"| {len(STORIES)} stories, " in page

@@ -12,7 +12,12 @@ from typing import Final, TypeAlias
 
 from roundsman_console.facts.audit.checks import Verdict, judge
 from roundsman_console.facts.audit.promises import Promise
-from roundsman_console.facts.audit.stored_order import Broken, StandingEffect, StoredOrder, Unknown
+from roundsman_console.facts.audit.stored_order import (
+    BrokenPromise,
+    StandingEffect,
+    StoredOrder,
+    Unknown,
+)
 from roundsman_dev.prove.application.orders import ExpectedEnd, order_of
 from roundsman_dev.prove.document import LedgerRow, ProofDocument
 from roundsman_dev.prove.log_checks import failures_logged, no_other_failure, not_logged
@@ -32,7 +37,7 @@ class Found:
     """What a check has found: of an order, or of the run (`order_id` is None)."""
 
     order_id: str | None
-    finding: Broken | Unknown
+    finding: BrokenPromise | Unknown
 
 
 Findings: TypeAlias = Iterator[Found]
@@ -83,7 +88,7 @@ def check_proof(document: ProofDocument) -> dict[AnyPromise, PromiseResult]:
 
 
 def _add(result: PromiseResult, found: Found) -> None:
-    if isinstance(found.finding, Broken):
+    if isinstance(found.finding, BrokenPromise):
         result.violations.append(found)
     else:
         result.unknown[found.finding.why] += 1
@@ -108,17 +113,17 @@ def accepted(document: ProofDocument) -> Findings:
     sent = {one.order_id for one in document.sent}
     stored = Counter(order.task.task_id for order in document.orders)
     for order_id in sorted(sent - stored.keys() - document.unread.keys()):
-        yield Found(order_id, Broken("it was sent, and is not stored"))
+        yield Found(order_id, BrokenPromise("it was sent, and is not stored"))
     for order_id in sorted(stored.keys() - sent):
-        yield Found(order_id, Broken("it is stored, and was not sent"))
+        yield Found(order_id, BrokenPromise("it is stored, and was not sent"))
     for order_id, times in stored.items():
         if times > 1:
-            yield Found(order_id, Broken(f"it is stored {times} times"))
+            yield Found(order_id, BrokenPromise(f"it is stored {times} times"))
     for order in document.orders:
         expected = order_of(order.task.task_id)
         if expected is not None and order.task.workflow != expected.workflow:
             what = f"it is stored with the workflow {order.task.workflow}"
-            yield Found(order.task.task_id, Broken(what))
+            yield Found(order.task.task_id, BrokenPromise(what))
     for order_id in document.unread:
         yield Found(order_id, NOT_READ)
 
@@ -127,7 +132,7 @@ def ended(document: ProofDocument) -> Findings:
     """Check that every order has ended."""
     for order in document.orders:
         if not order.task.ended:
-            yield Found(order.task.task_id, Broken(f"it is {order.task.state}"))
+            yield Found(order.task.task_id, BrokenPromise(f"it is {order.task.state}"))
 
 
 def as_answered(document: ProofDocument) -> Findings:
@@ -140,7 +145,7 @@ def as_answered(document: ProofDocument) -> Findings:
             yield Found(order.task.task_id, NOT_ENDED)
         elif state != due.state:
             what = f"it is {state}, and was to be {due.state}"
-            yield Found(order.task.task_id, Broken(what))
+            yield Found(order.task.task_id, BrokenPromise(what))
 
 
 def standing(document: ProofDocument) -> Findings:
@@ -160,7 +165,7 @@ def standing(document: ProofDocument) -> Findings:
             missing, beyond = sorted(expected - steps), sorted(steps - expected)
             parts = [f"{', '.join(missing)} does not stand"] if missing else []
             parts += [f"{', '.join(beyond)} stands"] if beyond else []
-            yield Found(order_id, Broken(" and ".join(parts)))
+            yield Found(order_id, BrokenPromise(" and ".join(parts)))
 
 
 def not_after_undo(document: ProofDocument) -> Findings:
@@ -169,7 +174,7 @@ def not_after_undo(document: ProofDocument) -> Findings:
         if row.undone_at is None:
             continue
         if row.stands or (row.took_at is not None and row.took_at > row.undone_at):
-            yield Found(row.order_id, Broken(f"{row.key} came about after it was undone"))
+            yield Found(row.order_id, BrokenPromise(f"{row.key} came about after it was undone"))
 
 
 def nothing_waits(document: ProofDocument) -> Findings:
@@ -183,19 +188,21 @@ def nothing_waits(document: ProofDocument) -> Findings:
     for queue in document.queues:
         if queue.name != REJECTED and (queue.waiting or queue.in_flight):
             what = f"{queue.name} has {queue.waiting + queue.in_flight} messages"
-            yield Found(None, Broken(what))
+            yield Found(None, BrokenPromise(what))
 
 
 def not_given_up(document: ProofDocument) -> Findings:
     """Check that nothing was given up that would be lost by that."""
     for queue in document.queues:
         if queue.dead and not queue.has_requests:
-            yield Found(None, Broken(f"{queue.name} has given up {queue.dead} messages"))
+            yield Found(None, BrokenPromise(f"{queue.name} has given up {queue.dead} messages"))
         if queue.name == REJECTED and (queue.waiting or queue.in_flight):
-            yield Found(None, Broken(f"{queue.waiting + queue.in_flight} messages are rejected"))
+            yield Found(
+                None, BrokenPromise(f"{queue.waiting + queue.in_flight} messages are rejected")
+            )
 
 
-def _of_logs(check: Callable[[ProofDocument], Iterator[Broken | Unknown]]) -> RunCheck:
+def _of_logs(check: Callable[[ProofDocument], Iterator[BrokenPromise | Unknown]]) -> RunCheck:
     return lambda document: (Found(None, one) for one in check(document))
 
 
@@ -210,11 +217,11 @@ def adds_up(document: ProofDocument) -> Findings:
     for state in sorted(expected.keys() | found.keys()):
         if found[state] != expected[state]:
             what = f"{found[state]} orders are {state}, and {expected[state]} were to be"
-            yield Found(None, Broken(what))
+            yield Found(None, BrokenPromise(what))
     effects = sum(row.stands for row in document.ledger)
     wanted = sum(len(end.standing) for end in due)
     if effects != wanted:
-        yield Found(None, Broken(f"{effects} effects stand, and {wanted} were to"))
+        yield Found(None, BrokenPromise(f"{effects} effects stand, and {wanted} were to"))
 
 
 def _due(order_id: str) -> ExpectedEnd | None:
@@ -241,19 +248,19 @@ RUN_CHECKS: Final[Mapping[RunPromise, RunCheck]] = {
 # --- Of a key of the ledger ---------------------------------------------------------------------
 
 
-def one_input(row: LedgerRow) -> Iterator[Broken]:
+def one_input(row: LedgerRow) -> Iterator[BrokenPromise]:
     """Check that all requests under one key had the same order, item and earlier results."""
     if len(row.inputs) > 1:
-        yield Broken(f"{row.key} was asked for {len(row.inputs)} different things")
+        yield BrokenPromise(f"{row.key} was asked for {len(row.inputs)} different things")
 
 
-def acts_in_time(row: LedgerRow) -> Iterator[Broken]:
+def acts_in_time(row: LedgerRow) -> Iterator[BrokenPromise]:
     """Check that no call under the key began after the complete-by of its request."""
     if row.late:
-        yield Broken(f"{row.late} calls of {row.key} began after their complete-by")
+        yield BrokenPromise(f"{row.late} calls of {row.key} began after their complete-by")
 
 
-LEDGER_CHECKS: Final[Mapping[Promise, Callable[[LedgerRow], Iterator[Broken]]]] = {
+LEDGER_CHECKS: Final[Mapping[Promise, Callable[[LedgerRow], Iterator[BrokenPromise]]]] = {
     Promise.ONE_INPUT: one_input,
     Promise.ACTS_IN_TIME: acts_in_time,
 }

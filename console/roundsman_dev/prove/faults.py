@@ -48,7 +48,7 @@ Make: TypeAlias = Callable[[Means], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ProofFault:
     """A fault: it begins, lasts for a time, and ends."""
 
     name: str
@@ -124,7 +124,7 @@ def _too_short(means: Means) -> AbstractContextManager[None]:
 
 
 FAULTS: Final = (
-    Fault(
+    ProofFault(
         "no concurrency",
         "the scheduler may not run at all",
         ("lambda:PutFunctionConcurrency", "lambda:DeleteFunctionConcurrency"),
@@ -132,7 +132,7 @@ FAULTS: Final = (
         seconds=45,
         make=_no_concurrency,
     ),
-    Fault(
+    ProofFault(
         "changed code",
         "another version of an agent is deployed",
         (),
@@ -141,7 +141,7 @@ FAULTS: Final = (
         make=_changed_code,
         deployments=1,
     ),
-    Fault(
+    ProofFault(
         "paused mapping",
         "an agent reads none of its requests",
         ("lambda:ListEventSourceMappings", "lambda:UpdateEventSourceMapping"),
@@ -149,7 +149,7 @@ FAULTS: Final = (
         seconds=60,
         make=_paused_mappings,
     ),
-    Fault(
+    ProofFault(
         "time-out too short",
         "a scheduler is deployed that has one second for a batch",
         (),
@@ -159,7 +159,7 @@ FAULTS: Final = (
         makes=(("scheduler", TIMED_OUT),),
         deployments=2,
     ),
-    Fault(
+    ProofFault(
         "table at its maximum",
         f"the tasks table takes {LEAST_WRITES} writes a second",
         ("dynamodb:UpdateTable", "dynamodb:DescribeTable"),
@@ -175,7 +175,7 @@ NOT_LOCAL = "a local AWS takes every write, whatever the maximum of a table"
 """Why a fault is not tried there."""
 
 
-def made(fault: Fault, means: Means) -> MadeFault:
+def made(fault: ProofFault, means: Means) -> MadeFault:
     """Make a fault, wait for its time, and end it. A fault that cannot be made is no error.
 
     Ctrl-C ends it, and is raised.
@@ -225,6 +225,6 @@ def _surely(end: Callable[[], object]) -> None:
             clock.pause(BETWEEN_TRIES)
 
 
-def possible(local: bool) -> Sequence[Fault]:
+def possible(local: bool) -> Sequence[ProofFault]:
     """Return the faults that this AWS can have."""
     return [fault for fault in FAULTS if fault.local or not local]

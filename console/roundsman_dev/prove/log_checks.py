@@ -10,7 +10,7 @@ from typing import Final
 
 from roundsman.model.instants import MINUTE
 from roundsman_console.base.counted import counted
-from roundsman_console.facts.audit.stored_order import Broken, Unknown
+from roundsman_console.facts.audit.stored_order import BrokenPromise, Unknown
 from roundsman_dev.prove.application.orders import Treatment, order_of
 from roundsman_dev.prove.document import (
     PROCESS_ENDED,
@@ -84,7 +84,7 @@ def _made_by_services(document: ProofDocument) -> Counter[tuple[str, str]]:
     return found
 
 
-def not_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
+def not_logged(document: ProofDocument) -> Iterator[BrokenPromise | Unknown]:
     """Check that no line of a log has contents of an order or a credential."""
     yield from _not_read(document)
     for log in document.logs:
@@ -93,10 +93,10 @@ def not_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
             (log.with_credentials, "a credential"),
         ):
             if lines:
-                yield Broken(f"{log.function}: {counted(lines, 'line')} with {what}")
+                yield BrokenPromise(f"{log.function}: {counted(lines, 'line')} with {what}")
 
 
-def no_other_failure(document: ProofDocument) -> Iterator[Broken | Unknown]:
+def no_other_failure(document: ProofDocument) -> Iterator[BrokenPromise | Unknown]:
     """Check that no function failed or logged an error but for what was made.
 
     A call that AWS throttled is made again, and is no failure. A local AWS runs on a machine that
@@ -109,12 +109,12 @@ def no_other_failure(document: ProofDocument) -> Iterator[Broken | Unknown]:
         if document.circumstances.local and one.what == TIMED_OUT:
             yield BUSY_MACHINE
         else:
-            yield Broken(
+            yield BrokenPromise(
                 f"{one.function}: {one.what}, {counted(one.times, 'time')}, made by no fault"
             )
 
 
-def failures_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
+def failures_logged(document: ProofDocument) -> Iterator[BrokenPromise | Unknown]:
     """Check that the log of an agent has the kinds of failure that its services made.
 
     Whoever looks for the reason of a dead letter finds it there. How often is not checked: the
@@ -127,7 +127,9 @@ def failures_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
         if log is None or not log.lines or log.unread:
             continue
         if all(one.what != what for one in log.failures):
-            yield Broken(f"{agent}: no line says that {what}, as it did {counted(times, 'time')}")
+            yield BrokenPromise(
+                f"{agent}: no line says that {what}, as it did {counted(times, 'time')}"
+            )
 
 
 def _not_read(document: ProofDocument) -> Iterator[Unknown]:

@@ -10,7 +10,7 @@ from roundsman.model.instants import SECOND, iso
 from roundsman_console.facts.audit.checks import Verdict
 from roundsman_console.facts.audit.promises import Promise
 from roundsman_console.facts.audit.report import MOST_LISTED
-from roundsman_console.facts.audit.stored_order import Broken
+from roundsman_console.facts.audit.stored_order import BrokenPromise
 from roundsman_dev.prove.application.orders import Treatment, order_of
 from roundsman_dev.prove.checks import AnyPromise, PromiseResult, check_proof
 from roundsman_dev.prove.document import FaultOutcome, MadeFault, ProofDocument
@@ -136,7 +136,7 @@ def _violations(results: Mapping[AnyPromise, PromiseResult]) -> list[ViolationDo
     found: list[ViolationDocument] = []
     for promise, result in results.items():
         for one in result.violations:
-            if isinstance(one.finding, Broken) and len(found) < MOST_LISTED:
+            if isinstance(one.finding, BrokenPromise) and len(found) < MOST_LISTED:
                 found.append(
                     {
                         "promise": promise.name,

@@ -78,7 +78,7 @@ class Broken:
 def found_by(check: Check, invariant: Invariant, order: StoredOrder) -> Iterator[Broken]:
     """Check one order; yields what is broken and not what cannot be judged."""
     for found in check(order):
-        if isinstance(found, audit.Broken):
+        if isinstance(found, audit.BrokenPromise):
             yield Broken(invariant, order.task.task_id, found.what)
 
 

@@ -83,7 +83,7 @@ def reader_of(mail: QueuedMessage) -> str:
 
 
 @dataclass(slots=True)
-class Invocation:
+class SimulatedInvocation:
     """One invocation of a function."""
 
     function: str
@@ -130,8 +130,8 @@ class Functions:
         self.read: Counter[str] = Counter()
         """The number of messages that were read, by function."""
         self._capacity = capacity
-        self._running: list[tuple[int, int, Invocation]] = []
-        self._calling: list[tuple[int, Invocation]] = []
+        self._running: list[tuple[int, int, SimulatedInvocation]] = []
+        self._calling: list[tuple[int, SimulatedInvocation]] = []
         self._busy: Counter[str] = Counter()
         self._down: dict[str, int] = {}
         self._numbers = count()
@@ -167,7 +167,7 @@ class Functions:
         return self._down.get(function, 0) if self.is_free(function, _pool_of(mail)) else None
 
     def is_free(self, function: str, pool: str) -> bool:
-        """Whether the function has an instance left in this pool (`Invocation.pool`)."""
+        """Whether the function has an instance left in this pool (`SimulatedInvocation.pool`)."""
         capacity = self._capacity.get(function)
         if capacity is None:
             return True
@@ -185,11 +185,11 @@ class Functions:
         self.invocations[function] += 1
         self.read[function] += messages
 
-    def begin(self, run: Invocation, now: int) -> None:
+    def begin(self, run: SimulatedInvocation, now: int) -> None:
         """Begin an invocation of a function that has a capacity."""
         self._run(run, now + milliseconds(self._capacity[run.function].takes))
 
-    def calling(self, run: Invocation, now: int) -> bool:
+    def calling(self, run: SimulatedInvocation, now: int) -> bool:
         """Note that the calls of an invocation last on, after it has handled its messages.
 
         Returns whether it keeps its instance busy until they have ended.
@@ -203,7 +203,7 @@ class Functions:
         self._calling.append((ends_at, run))
         return False
 
-    def _run(self, run: Invocation, ends_at: int) -> None:
+    def _run(self, run: SimulatedInvocation, ends_at: int) -> None:
         heappush(self._running, (ends_at, next(self._numbers), run))
         self._busy[run.pool] += 1
 
@@ -211,7 +211,7 @@ class Functions:
         """When an instance has taken its time, or ends its calls; None if none is busy."""
         return self._running[0][0] if self._running else None
 
-    def end(self) -> Invocation:
+    def end(self) -> SimulatedInvocation:
         """The invocation of `next_end`, whose instance is free again."""
         _, _, run = heappop(self._running)
         self._busy[run.pool] -= 1

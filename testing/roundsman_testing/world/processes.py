@@ -86,7 +86,7 @@ from roundsman_testing.memory import (
 )
 from roundsman_testing.world import queues
 from roundsman_testing.world.agents import RequestRun
-from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR, Invocation
+from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR, SimulatedInvocation
 from roundsman_testing.world.failed_run import CallsOfSteps, StepCalls
 from roundsman_testing.world.guards import Circuit, WorldGuards
 from roundsman_testing.world.outbox import WorldOutbox
@@ -252,7 +252,7 @@ class Processes:
 
     # --- one event ---------------------------------------------------------------------------
 
-    def handle(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+    def handle(self, mail: QueuedMessage, post: WorldOutbox, run: SimulatedInvocation) -> str:
         """Handle a message in this invocation of its function. Returns the outcome for the trace.
 
         Raises Crash, TryAgain and CallRefused; the message is then redelivered.
@@ -554,7 +554,7 @@ class Processes:
 
     # --- agents ------------------------------------------------------------------------------
 
-    def _answer(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+    def _answer(self, mail: QueuedMessage, post: WorldOutbox, run: SimulatedInvocation) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
         self._note_read(agent, priority, request)

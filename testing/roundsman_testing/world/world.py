@@ -59,7 +59,7 @@ from roundsman_testing.world.capacity import (
     SUPERVISOR,
     Capacity,
     Functions,
-    Invocation,
+    SimulatedInvocation,
     check_function,
     reader_of,
 )
@@ -586,7 +586,7 @@ class World:
         for mail in self.queues.visible():
             is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
             if is_left and self._receive(mail):
-                self._handle_batch(Invocation(SCHEDULER, [mail], self.versions.newest))
+                self._handle_batch(SimulatedInvocation(SCHEDULER, [mail], self.versions.newest))
         self._depth -= 1
 
     def _check_workflow(self, name: str) -> None:
@@ -762,7 +762,9 @@ class World:
         if self.functions.capacity_of(SUPERVISOR) is None:
             self._make_pass()
         else:
-            self.functions.begin(Invocation(SUPERVISOR, (), self.versions.newest), self.now)
+            self.functions.begin(
+                SimulatedInvocation(SUPERVISOR, (), self.versions.newest), self.now
+            )
 
     def _make_pass(self) -> None:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
@@ -794,7 +796,7 @@ class World:
         if not batch or self.functions.throttles(function):
             return
         self.functions.count(function, len(batch))
-        run = Invocation(function, batch, self._version(function))
+        run = SimulatedInvocation(function, batch, self._version(function))
         if capacity is None:
             self._handle_batch(run)
         else:
@@ -810,7 +812,7 @@ class World:
             self.trace.note(self.now, "  by the old version")
         return version
 
-    def _end(self, run: Invocation) -> None:
+    def _end(self, run: SimulatedInvocation) -> None:
         """Go on when an instance has taken its time, or when the calls of an agent have ended.
 
         A message that was read again in the meantime is not deleted, as in SQS.
@@ -830,7 +832,7 @@ class World:
         self.trace.note(self.now, "{}{}", mail, "" if received else dead)
         return received
 
-    def _handle_batch(self, run: Invocation) -> None:
+    def _handle_batch(self, run: SimulatedInvocation) -> None:
         """Handle messages that one invocation has read; replies of one task are handled together.
 
         If the process dies, all of them come again. If one was read before, each is handled alone
@@ -854,7 +856,9 @@ class World:
             for mail, _ in run.handled:
                 self._delete(mail)
 
-    def _handle_group(self, group: Sequence[QueuedMessage], run: Invocation) -> "BatchOutcome":
+    def _handle_group(
+        self, group: Sequence[QueuedMessage], run: SimulatedInvocation
+    ) -> "BatchOutcome":
         if len(group) > 1:
             return self._handle_together(group, run)
         ended = self._ended(partial(self._handle, group[0], run), group[0], group)
@@ -864,7 +868,7 @@ class World:
             self.processes.handling_failed(group[0])
         return ended
 
-    def _died(self, run: Invocation) -> None:
+    def _died(self, run: SimulatedInvocation) -> None:
         """Let all messages of an invocation come again, those that were handled before, too."""
         run.handled.clear()
         for mail in run.batch:
@@ -894,7 +898,9 @@ class World:
             others = others[: self.chance.randrange(len(others) + 1)]
         return [mail, *others]
 
-    def _handle_together(self, batch: Sequence[QueuedMessage], run: Invocation) -> "BatchOutcome":
+    def _handle_together(
+        self, batch: Sequence[QueuedMessage], run: SimulatedInvocation
+    ) -> "BatchOutcome":
         """Handle replies of one task in one invocation, which lives or dies for all of them."""
         results = list[str | Exception]()
 
@@ -917,7 +923,7 @@ class World:
             raise result
         self.trace.note(self.now, "  {}: {}", mail, result)
 
-    def _handle(self, mail: QueuedMessage, run: Invocation) -> None:
+    def _handle(self, mail: QueuedMessage, run: SimulatedInvocation) -> None:
         result = self.processes.handle(mail, self.post, run)
         self.trace.note(self.now, "  {}: {}", mail, result)
 

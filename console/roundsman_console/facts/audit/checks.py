@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from roundsman_console.facts.audit import effect_checks, history_checks, record_checks
 from roundsman_console.facts.audit.promises import Promise
 from roundsman_console.facts.audit.stored_order import (
-    Broken,
+    BrokenPromise,
     Finding,
     Findings,
     StoredOrder,
@@ -73,18 +73,18 @@ class Judgement:
     def verdict(self, promise: Promise) -> Verdict:
         """What is known about the promise. Raises KeyError if it was not checked."""
         found = self.findings[promise]
-        if any(isinstance(one, Broken) for one in found):
+        if any(isinstance(one, BrokenPromise) for one in found):
             return Verdict.BROKEN
         return Verdict.UNKNOWN if found else Verdict.FOLLOWED
 
     @property
-    def broken(self) -> list[tuple[Promise, Broken]]:
+    def broken(self) -> list[tuple[Promise, BrokenPromise]]:
         """Each way in which a promise was broken."""
         return [
             (promise, one)
             for promise, found in self.findings.items()
             for one in found
-            if isinstance(one, Broken)
+            if isinstance(one, BrokenPromise)
         ]
 
     @property

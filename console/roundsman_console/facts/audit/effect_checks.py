@@ -7,7 +7,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key
 from roundsman_console.facts.audit.record_checks import NO_PLAN, NOT_TO_UNDO, is_undone
 from roundsman_console.facts.audit.stored_order import (
-    Broken,
+    BrokenPromise,
     Findings,
     StandingEffect,
     StoredOrder,
@@ -26,7 +26,7 @@ def explained(order: StoredOrder) -> Findings:
     expanded = plan.for_task(task)
     for name, _, record, _ in _by_step(order, plan, effects):
         if record is None:
-            yield Broken(f"{name} stands and was never claimed")
+            yield BrokenPromise(f"{name} stands and was never claimed")
     standing = {(effect.step, effect.key) for effect in effects}
     for name, record in task.steps.items():
         if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
@@ -34,7 +34,7 @@ def explained(order: StoredOrder) -> Findings:
                 continue  # it has no agent, and so no effect
             key = idempotency_key(task.task_id, name, PERFORM, record)
             if (name, key) not in standing:
-                yield Broken(f"{name} is Processed, and {key} does not stand")
+                yield BrokenPromise(f"{name} is Processed, and {key} does not stand")
 
 
 def once(order: StoredOrder) -> Findings:
@@ -56,10 +56,10 @@ def once(order: StoredOrder) -> Findings:
         else:
             now = keys
         if len(now) > 1:
-            yield Broken(f"{name} stands as {' and '.join(now)}")
+            yield BrokenPromise(f"{name} stands as {' and '.join(now)}")
     for effect in effects:
         if effect.times > 1:
-            yield Broken(f"{effect.key} came about {effect.times} times")
+            yield BrokenPromise(f"{effect.key} came about {effect.times} times")
 
 
 def undone_effects(order: StoredOrder) -> Findings:
@@ -72,7 +72,7 @@ def undone_effects(order: StoredOrder) -> Findings:
         if step is None or record is None or step.compensation is None:
             continue
         if is_undone(task) or record.process_state in NOT_TO_UNDO:
-            yield Broken(f"{name} is undone and stands")
+            yield BrokenPromise(f"{name} is undone and stands")
 
 
 def known(order: StoredOrder) -> Findings:
@@ -86,7 +86,7 @@ def known(order: StoredOrder) -> Findings:
         key = idempotency_key(task.task_id, name, PERFORM, record)
         if key in keys and _is_reported_as_none(record):
             what = f"{name} is {record.process_state}, without effect as it says"
-            yield Broken(f"{what}, and {key} stands")
+            yield BrokenPromise(f"{what}, and {key} stands")
 
 
 def _by_step(

@@ -19,7 +19,7 @@ from roundsman_console.facts.audit.needs import undo_is_settled
 from roundsman_console.facts.audit.record_checks import NO_PLAN, OTHER_PLAN, PLAN_CHANGES
 from roundsman_console.facts.audit.stored_order import (
     REFUSED,
-    Broken,
+    BrokenPromise,
     Findings,
     StoredOrder,
     Unknown,
@@ -67,7 +67,7 @@ def undo_in_order(order: StoredOrder) -> Findings:
             if not undo_is_settled(plan, other, task.step(other))
         ]
         if ahead:
-            yield Broken(f"{name} is undone before {' and '.join(ahead)}")
+            yield BrokenPromise(f"{name} is undone before {' and '.join(ahead)}")
     found = list(_undone_too_early(plan, order.history or ()))
     if found and order.was_commanded(*PLAN_CHANGES):
         yield OTHER_PLAN
@@ -75,7 +75,7 @@ def undo_in_order(order: StoredOrder) -> Findings:
         yield from found
 
 
-def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Broken]:
+def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[BrokenPromise]:
     """The undos that began while the undo of a later step was under way, by their rows."""
     begun: dict[str, int] = {}
     for row in history:
@@ -88,7 +88,7 @@ def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Bro
         for other in plan.later(row.step) if row.step in plan.steps else ():
             if other in begun:
                 what = f"the undo of {row.step} began before that of {other} was finished"
-                yield Broken(what, (begun[other], row.seq))
+                yield BrokenPromise(what, (begun[other], row.seq))
         begun[row.step] = row.seq
 
 
@@ -102,14 +102,14 @@ def failed_by(order: StoredOrder) -> Findings:
         return
     if ending.error is None:
         if not order.was_commanded(*ENDED_BY):
-            yield Broken("it ends without an error, and no command ended it")
+            yield BrokenPromise("it ends without an error, and no command ended it")
         return
     step = ending.step
     of_step = (FAILED, UNDO_FAILED)
     own = [row for row in history if row.kind in of_step and row.step in (step, None)]
     if not own:
         what = "no failure" if step is None else f"no failure of {step}"
-        yield Broken(f"it ends by {ending.error.type}, and its history has {what}")
+        yield BrokenPromise(f"it ends by {ending.error.type}, and its history has {what}")
         return
     last = own[-1]
     early = task.perform_by - last.at - SKEW
@@ -119,7 +119,9 @@ def failed_by(order: StoredOrder) -> Findings:
     if any(row.seq > last.seq for row in order.commands):
         yield NO_FAILURE  # which may have given it more time
     else:
-        yield Broken(f"it ends by {ending.error.type}, {early} ms before its time", (last.seq,))
+        yield BrokenPromise(
+            f"it ends by {ending.error.type}, {early} ms before its time", (last.seq,)
+        )
 
 
 def as_planned(order: StoredOrder) -> Findings:
@@ -146,11 +148,11 @@ def as_planned(order: StoredOrder) -> Findings:
     # afterwards. A task that lacks one is archived, because a person can give the result.
     lacks = ending.step is None and any(one.left_out is not None for one in task.steps.values())
     if ending.undo and not wants and not too_late:
-        yield Broken("its plan wants no undo of it", _row_of(order.history, ending))
+        yield BrokenPromise("its plan wants no undo of it", _row_of(order.history, ending))
     elif wants and not ending.undo and not lacks and not is_past_no_return(plan, task):
-        yield Broken("its plan wants an undo of it", _row_of(order.history, ending))
+        yield BrokenPromise("its plan wants an undo of it", _row_of(order.history, ending))
     elif ending.how is not (TaskState.UNDONE if ending.undo else TaskState.ARCHIVED):
-        yield Broken(f"it is to become {ending.how}", _row_of(order.history, ending))
+        yield BrokenPromise(f"it is to become {ending.how}", _row_of(order.history, ending))
 
 
 def _wants_undo(plan: Plan, ending: Termination) -> bool:
@@ -185,14 +187,16 @@ def history_kept(order: StoredOrder) -> Findings:
     commands = {row.command_id for row in order.commands}
     for command in order.task.command_ids:
         if command not in commands:
-            yield Broken(f"the command {command} has no row")
+            yield BrokenPromise(f"the command {command} has no row")
     if any(row.step is None and row.command_id is None for row in order.history):
         return  # a row may stand for many, which were stored at once
     for name, record in order.task.steps.items():
         numbers = {row.attempt for row in order.history if row.step == name}
         missing = [n for n in range(1, record.failure_count + 1) if n not in numbers]
         if missing:
-            yield Broken(f"{name} has failed {record.failure_count} times, without row {missing}")
+            yield BrokenPromise(
+                f"{name} has failed {record.failure_count} times, without row {missing}"
+            )
 
 
 def not_lost(order: StoredOrder) -> Findings:
@@ -204,7 +208,7 @@ def not_lost(order: StoredOrder) -> Findings:
     later = [row for row in order.history if version_of(row) > task.version]
     if later:
         what = f"the record is version {task.version}, and its history has version "
-        yield Broken(f"{what}{version_of(later[-1])}", tuple(row.seq for row in later))
+        yield BrokenPromise(f"{what}{version_of(later[-1])}", tuple(row.seq for row in later))
 
 
 def acts_once(order: StoredOrder) -> Findings:
@@ -225,7 +229,7 @@ def acts_once(order: StoredOrder) -> Findings:
         command = row.command_id or ""
         if command in list(acted)[-KEPT_COMMANDS:]:
             what = f"{row.kind} {command} is carried out a second time"
-            yield Broken(what, (acted[command], row.seq))
+            yield BrokenPromise(what, (acted[command], row.seq))
         acted[command] = row.seq
 
 
@@ -241,7 +245,7 @@ def carried_out(order: StoredOrder) -> Findings:
         forgotten = row.kind == ERASE or row.command_id in unread
         if row.command_id not in task.command_ids and not forgotten:
             what = f"{row.kind} {row.command_id} is carried out, and the record does not know it"
-            yield Broken(what, (row.seq,))
+            yield BrokenPromise(what, (row.seq,))
     deciding = [row for row in acted if row.kind in DECIDE]
     if not deciding or deciding[-1].kind not in ENDED_BY:
         return
@@ -249,7 +253,7 @@ def carried_out(order: StoredOrder) -> Findings:
     how = None if task.ending is None else task.ending.how
     if how is not ENDS_OF[last.kind]:
         what = f"{last.kind} {last.command_id} is carried out, and the task is to end as {how}"
-        yield Broken(what, (last.seq,))
+        yield BrokenPromise(what, (last.seq,))
 
 
 def accounted(order: StoredOrder) -> Findings:
@@ -268,7 +272,7 @@ def accounted(order: StoredOrder) -> Findings:
         again = order.was_commanded(RESUBMIT, RECONCILE, after=row.seq)
         if row.kind == SIGNAL and row.command_id not in known and not again:
             what = f"the signal {row.command_id} was accepted, and has ended no step and has no row"
-            yield Broken(what, (row.seq,))
+            yield BrokenPromise(what, (row.seq,))
 
 
 def erased_beside(order: StoredOrder) -> Findings:
@@ -276,14 +280,16 @@ def erased_beside(order: StoredOrder) -> Findings:
     erased_at = order.task.erased_at
     if erased_at is None:
         return
-    found: list[Broken] = []
+    found: list[BrokenPromise] = []
     if order.row is not None and order.row.has_content:
-        found.append(Broken("its order row has its contents"))
+        found.append(BrokenPromise("its order row has its contents"))
     for row in order.history or ():
         if row.at < erased_at and row.kind != ERASE and row.reason not in ("", ERASED):
-            found.append(Broken(f"the row {row.kind!r} of its history has its reason", (row.seq,)))
+            found.append(
+                BrokenPromise(f"the row {row.kind!r} of its history has its reason", (row.seq,))
+            )
         if row.at < erased_at and row.signal is not None and row.signal.data is not None:
-            found.append(Broken("a row of its history has the data of a signal", (row.seq,)))
+            found.append(BrokenPromise("a row of its history has the data of a signal", (row.seq,)))
     if found and not order.at_rest and order.at - erased_at < ERASED_WITHIN:
         yield JUST_ERASED
     else:

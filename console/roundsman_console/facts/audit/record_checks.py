@@ -11,7 +11,7 @@ from roundsman.model.situations import UnderWay
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import ERASED, UNDO, StepRecord, Task
 from roundsman_console.facts.audit.needs import Need, needs
-from roundsman_console.facts.audit.stored_order import Broken, Findings, StoredOrder, Unknown
+from roundsman_console.facts.audit.stored_order import BrokenPromise, Findings, StoredOrder, Unknown
 
 NO_PLAN = Unknown("its plan is not stored")
 TROUBLED = Unknown("the supervisor could not handle its record, and has postponed it")
@@ -40,13 +40,13 @@ def always_due(order: StoredOrder) -> Findings:
     if is_closed(task):
         return
     if task.lane != lane_key(Lane.OPEN, task.shard):
-        yield Broken(f"{task.state} in lane {task.lane}")
+        yield BrokenPromise(f"{task.state} in lane {task.lane}")
     elif order.troubled:
         yield TROUBLED
     else:
         for need in needs(task, order.at, slack=order.slack):
             if task.due_at > need.at + order.slack:
-                yield Broken(_too_late(task, need))
+                yield BrokenPromise(_too_late(task, need))
 
 
 def ready(order: StoredOrder) -> Findings:
@@ -61,7 +61,7 @@ def ready(order: StoredOrder) -> Findings:
     else:
         for need in needs(task, order.at, order.plan, slack=order.slack):
             if need.ready and task.due_at > need.at + order.slack:
-                yield Broken(_too_late(task, need))
+                yield BrokenPromise(_too_late(task, need))
 
 
 def _too_late(task: Task, need: Need) -> str:
@@ -75,10 +75,10 @@ def one_lock(order: StoredOrder) -> Findings:
         if not isinstance(attempt, UnderWay):
             continue
         if not attempt.lock or attempt.until <= LONG_OVER:
-            yield Broken(f"{name} is under way without a lock, or without an end")
+            yield BrokenPromise(f"{name} is under way without a lock, or without an end")
         elif (claim_of(attempt.lock) or 0) > order.task.version:
             what = f"{name} has the lock of version {claim_of(attempt.lock)}"
-            yield Broken(f"{what}, and the record is version {order.task.version}")
+            yield BrokenPromise(f"{what}, and the record is version {order.task.version}")
 
 
 def in_time(order: StoredOrder) -> Findings:
@@ -87,11 +87,11 @@ def in_time(order: StoredOrder) -> Findings:
     for name, record in task.steps.items():
         late = (record.until or 0) - task.perform_by
         if task.ending is None and record.process_state is ProcessState.PROCESSING and late > 0:
-            yield Broken(f"{name} has {late} ms more than the task")
+            yield BrokenPromise(f"{name} has {late} ms more than the task")
         begun = (record.started_at or 0) - task.perform_by
         if record.process_state in CLAIMED and begun > SKEW:
             late_by = f"{name} was begun {format_duration(begun)} after the task's time"
-            yield BY_HAND if order.was_commanded(*BY_A_PERSON) else Broken(late_by)
+            yield BY_HAND if order.was_commanded(*BY_A_PERSON) else BrokenPromise(late_by)
 
 
 def in_order(order: StoredOrder) -> Findings:
@@ -104,7 +104,7 @@ def in_order(order: StoredOrder) -> Findings:
     if found and order.was_commanded(*BY_A_PERSON):
         yield BY_HAND
     else:
-        yield from map(Broken, found)
+        yield from map(BrokenPromise, found)
     if any(one.operation == UNDO and one.started_at is not None for one in task.steps.values()):
         yield FORWARD_FORGOTTEN
 
@@ -142,7 +142,7 @@ def bounded(order: StoredOrder) -> Findings:
         if record.failure_count > most or (goes_on and record.failure_count == most):
             goes = "goes on" if goes_on else f"is {record.process_state}"
             what = f"{name} {goes} after {record.failure_count} of {most} attempts"
-            yield OTHER_PLAN if changed else Broken(what)
+            yield OTHER_PLAN if changed else BrokenPromise(what)
 
 
 def completed(order: StoredOrder) -> Findings:
@@ -153,13 +153,13 @@ def completed(order: StoredOrder) -> Findings:
     part = part_of(task)
     others = {one.process_state for name, one in task.steps.items() if name not in part}
     if not others <= DONE:
-        yield Broken(f"its steps are {sorted(others)}")
+        yield BrokenPromise(f"its steps are {sorted(others)}")
     if plan is None:
         yield NO_PLAN
         return
     for name in plan.steps:
         if name not in part and not task.step(name).done:
-            yield Broken(f"{name} is not done")
+            yield BrokenPromise(f"{name} is not done")
 
 
 def taken_back(order: StoredOrder) -> Findings:
@@ -173,7 +173,7 @@ def taken_back(order: StoredOrder) -> Findings:
         return
     for name, record in task.steps.items():
         if name not in part and record.operation == UNDO:
-            yield Broken(f"{name} is {record.process_state}, and was not to be undone")
+            yield BrokenPromise(f"{name} is {record.process_state}, and was not to be undone")
     if plan is None:
         yield NO_PLAN
         return
@@ -182,9 +182,9 @@ def taken_back(order: StoredOrder) -> Findings:
         if step is None:
             yield OTHER_PLAN
         elif step.compensation is not None and state is not ProcessState.UNDONE:
-            yield Broken(f"{name} is {state}, and was not undone")
+            yield BrokenPromise(f"{name} is {state}, and was not undone")
         elif step.compensation is None and state is not ProcessState.PROCESSED:
-            yield Broken(f"{name} is {state}, and nothing undoes it")
+            yield BrokenPromise(f"{name} is {state}, and nothing undoes it")
 
 
 def part_of(task: Task) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def undone(order: StoredOrder) -> Findings:
     if not is_undone(task):
         return
     if any(one.process_state is ProcessState.UNDO_ERROR for one in task.steps.values()):
-        yield Broken("an undo has failed")
+        yield BrokenPromise("an undo has failed")
     if plan is None:
         yield NO_PLAN
         return
@@ -209,7 +209,7 @@ def undone(order: StoredOrder) -> Findings:
         step = plan.steps.get(name)
         compensated = step is not None and step.compensation is not None
         if compensated and record.started_at is not None and _is_left(record):
-            yield Broken(f"{name} is {record.process_state}, and was not undone")
+            yield BrokenPromise(f"{name} is {record.process_state}, and was not undone")
 
 
 def _is_left(record: StepRecord) -> bool:
@@ -230,7 +230,7 @@ def ends(order: StoredOrder) -> Findings:
         return
     late = order.at - credited_now(task, order.at).perform_by
     if task.ending is None and late > OVERDUE_FOR and not order.troubled:
-        yield Broken(f"it is {task.state}, {format_duration(late)} after its time")
+        yield BrokenPromise(f"it is {task.state}, {format_duration(late)} after its time")
     else:
         yield NOT_ENDED
 
@@ -241,23 +241,23 @@ def agrees(order: StoredOrder) -> Findings:
     if is_closed(task):
         lane = Lane.ARCHIVED if task.state is TaskState.ARCHIVED else Lane.DONE
         if task.lane != lane_key(lane, task.shard):
-            yield Broken(f"{task.state} in lane {task.lane}")
+            yield BrokenPromise(f"{task.state} in lane {task.lane}")
     if (task.ended_at is not None) != (task.state in END_STATES):
-        yield Broken(f"{task.state}, ended at {task.ended_at}")
+        yield BrokenPromise(f"{task.state}, ended at {task.ended_at}")
     under_way = [name for name, record in task.steps.items() if record.under_way]
     if task.ended and under_way:
-        yield Broken(f"{task.state} with {' and '.join(under_way)} under way")
+        yield BrokenPromise(f"{task.state} with {' and '.join(under_way)} under way")
     active = task.state is TaskState.ACTIVE
     if not task.ended and task.state is not TaskState.UNDOING and active != bool(under_way):
-        yield Broken(f"{task.state}, and under way: {under_way}")
+        yield BrokenPromise(f"{task.state}, and under way: {under_way}")
     states = {record.process_state for record in task.steps.values()}
     if task.state is TaskState.UNDOING and ProcessState.UNDOING not in states:
-        yield Broken("it is Undoing, and no step is being undone")
+        yield BrokenPromise("it is Undoing, and no step is being undone")
     if task.ended and (task.state is not TaskState.COMPLETED or task.ending is not None):
         # Archived: an undo has failed, or could not be made without the plan.
         how = None if task.ending is None else task.ending.how
         if task.state not in (how, TaskState.ARCHIVED) or how is None:
-            yield Broken(f"it is {task.state}, and was to end as {how}")
+            yield BrokenPromise(f"it is {task.state}, and was to end as {how}")
 
 
 def rows(order: StoredOrder) -> Findings:
@@ -265,10 +265,10 @@ def rows(order: StoredOrder) -> Findings:
     task = order.task
     versions = [row.version for row in task.settled]
     if len(set(versions)) < len(versions) or max(versions, default=0) > task.version:
-        yield Broken(f"version {task.version} lists the rows of settled steps {versions}")
+        yield BrokenPromise(f"version {task.version} lists the rows of settled steps {versions}")
     for row in task.settled:
         if _whole(row.expires_at) != _whole(task.expires_at):
-            yield Broken("a row of settled steps expires at another time than its record")
+            yield BrokenPromise("a row of settled steps expires at another time than its record")
 
 
 def _whole(instant: int | None) -> int | None:
@@ -281,13 +281,13 @@ def kept(order: StoredOrder) -> Findings:
     task = order.task
     if not is_closed(task) or task.state is TaskState.ARCHIVED:
         if task.expires_at is not None:
-            yield Broken(f"it is {task.state}, owes {len(task.owed)}, and expires")
+            yield BrokenPromise(f"it is {task.state}, owes {len(task.owed)}, and expires")
         return
     least = (task.ended_at or 0) + task.retain_for - SKEW
     if task.expires_at is None:
-        yield Broken("it has ended, and does not expire")
+        yield BrokenPromise("it has ended, and does not expire")
     elif task.expires_at < least:
-        yield Broken(f"it expires at {task.expires_at}, and not at {least} or later")
+        yield BrokenPromise(f"it expires at {task.expires_at}, and not at {least} or later")
 
 
 def order_kept(order: StoredOrder) -> Findings:
@@ -296,15 +296,15 @@ def order_kept(order: StoredOrder) -> Findings:
     if not order.row_read:
         return
     if row is None:
-        yield Broken("there is no order row")
+        yield BrokenPromise("there is no order row")
         return
     found, least = row.expires_at, task.expires_at
     if found is None:
         return
     if least is None:
-        yield Broken(f"its order row expires at {found}, and its record does not")
+        yield BrokenPromise(f"its order row expires at {found}, and its record does not")
     elif found < least - SECOND:  # both are stored in whole seconds
-        yield Broken(f"its order row expires at {found}, and its record later, at {least}")
+        yield BrokenPromise(f"its order row expires at {found}, and its record later, at {least}")
 
 
 def erased(order: StoredOrder) -> Findings:
@@ -314,11 +314,13 @@ def erased(order: StoredOrder) -> Findings:
         return
     if not is_closed(task) or task.state is TaskState.ARCHIVED:
         owes = [one.name for one in task.owed]
-        yield Broken(f"it is {task.state} and owes {owes}")
+        yield BrokenPromise(f"it is {task.state} and owes {owes}")
     errors = [task.ending and task.ending.error, *(one.error for one in task.steps.values())]
     texts = [task.ending and task.ending.why, *(error and error.message for error in errors)]
     if any(text not in (None, "", ERASED) for text in texts):
-        yield Broken("a reason or a message is still there")
+        yield BrokenPromise("a reason or a message is still there")
     results = [name for name, one in task.steps.items() if one.result is not None]
     if results or task.corrections:
-        yield Broken(f"a correction, or the result of {' and '.join(results)}, is still there")
+        yield BrokenPromise(
+            f"a correction, or the result of {' and '.join(results)}, is still there"
+        )

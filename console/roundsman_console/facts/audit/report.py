@@ -9,7 +9,7 @@ from roundsman.model.instants import iso
 from roundsman_console.facts.audit.checks import CHECKS, EFFECT_CHECKS, Judgement, Verdict
 from roundsman_console.facts.audit.documents import AuditDocument
 from roundsman_console.facts.audit.promises import Promise
-from roundsman_console.facts.audit.stored_order import Broken, StoredOrder
+from roundsman_console.facts.audit.stored_order import BrokenPromise, StoredOrder
 
 MOST_LISTED = 1_000
 """How many violations are kept; the others are counted."""
@@ -22,7 +22,7 @@ class Violation:
     order_id: str
     workflow: str
     promise: Promise
-    found: Broken
+    found: BrokenPromise
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ NEVER: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenPromise:
     """A promise that was not kept."""
 
     what: str
@@ -39,7 +39,7 @@ class Unknown:
     """The reason, in the same words for every order, so that orders can be counted by it."""
 
 
-Finding: TypeAlias = Broken | Unknown
+Finding: TypeAlias = BrokenPromise | Unknown
 Findings: TypeAlias = Iterator[Finding]
 """What a check finds about one order; nothing if the promise was kept."""
 

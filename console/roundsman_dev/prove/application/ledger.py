@@ -35,7 +35,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class EffectLedger:
     """The ledger in one table. Its methods raise the errors of boto3."""
 
     client: "DynamoDBClient"

@@ -16,7 +16,7 @@ from functools import cache
 import boto3
 
 from roundsman import DidNotHappen, Happened, Json, PermanentError, StepRequest, TransientError
-from roundsman_dev.prove.application.ledger import Call, Fenced, Ledger
+from roundsman_dev.prove.application.ledger import Call, EffectLedger, Fenced
 from roundsman_dev.prove.application.orders import MARKER, STEPS, Treatment, order_of
 from roundsman_dev.prove.application.workflows import ATTEMPT
 
@@ -40,10 +40,10 @@ EXIT_STATUS = 1
 
 
 @dataclass(frozen=True)
-class Services:
+class ProofServices:
     """The services that one agent calls. Time passes by `sleep` (seconds), a process by `leave`."""
 
-    ledger: Ledger
+    ledger: EffectLedger
     agent: str
     sleep: Callable[[float], None] = time.sleep
     leave: Callable[[int], object] = os._exit
@@ -131,7 +131,7 @@ def digest(request: StepRequest) -> str:
 
 
 @cache
-def services(agent: str) -> Services:
+def services(agent: str) -> ProofServices:
     """Return the services of an agent, whose address ends with the name of the ledger."""
     table = os.environ["SERVICE_URL"].rpartition("/")[2]
-    return Services(Ledger(boto3.client("dynamodb"), table), agent)
+    return ProofServices(EffectLedger(boto3.client("dynamodb"), table), agent)

@@ -18,8 +18,8 @@ from roundsman_dev.prove.faults import (
     LEAST_WRITES,
     NO_MAXIMUM,
     TRIES,
-    Fault,
     Means,
+    ProofFault,
     made,
 )
 
@@ -102,7 +102,7 @@ def means(functions: Functions | None = None, *, local: bool = False) -> Means:
     return Means(stack, project)
 
 
-def fault(name: str) -> Fault:
+def fault(name: str) -> ProofFault:
     [found] = [one for one in FAULTS if one.name == name]
     return found
 
@@ -229,5 +229,5 @@ def test_a_deployment_that_is_refused_is_a_missing_right() -> None:
     def refused(_: Means) -> AbstractContextManager[None]:
         raise ConsoleError("sam deploy failed: User is not authorized to perform this")
 
-    found = made(Fault("deploys", "", (), local=True, seconds=0, make=refused), means())
+    found = made(ProofFault("deploys", "", (), local=True, seconds=0, make=refused), means())
     assert found.outcome is FaultOutcome.REFUSED

@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from roundsman.model.instants import MINUTE
-from roundsman_console.facts.audit.stored_order import Broken
+from roundsman_console.facts.audit.stored_order import BrokenPromise
 from roundsman_dev.prove import function_logs
 from roundsman_dev.prove.application.orders import MARKER
 from roundsman_dev.prove.document import (
@@ -237,7 +237,7 @@ def test_a_fault_explains_the_time_outs_that_it_makes(at: int) -> None:
 )
 def test_a_fault_explains_nothing_else(function: str, failure: LoggedFailure) -> None:
     [found] = no_other_failure(with_log(function, failure))
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenPromise)
 
 
 def test_a_fault_that_was_not_made_explains_nothing() -> None:
@@ -267,7 +267,7 @@ def test_services_explain_as_many_failures_as_they_made() -> None:
 
 def test_a_time_out_on_a_busy_machine_is_no_violation() -> None:
     [found] = no_other_failure(with_log("supervisor", LoggedFailure(TIMED_OUT, AT), local=True))
-    assert not isinstance(found, Broken)
+    assert not isinstance(found, BrokenPromise)
 
 
 def test_what_was_not_read_is_not_judged() -> None:

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from roundsman import DidNotHappen, Happened, PermanentError, StepRequest, TransientError
 from roundsman_dev.prove.application.agents import AGENTS, agent
-from roundsman_dev.prove.application.ledger import Ledger
+from roundsman_dev.prove.application.ledger import EffectLedger
 from roundsman_dev.prove.application.orders import (
     STEPS,
     ProofOrder,
@@ -18,7 +18,7 @@ from roundsman_dev.prove.application.orders import (
     order_id,
     order_of,
 )
-from roundsman_dev.prove.application.services import HANGS, LATE, SLOW, Services
+from roundsman_dev.prove.application.services import HANGS, LATE, SLOW, ProofServices
 from roundsman_dev.prove.application.workflows import WORKFLOWS
 from roundsman_dev.prove.document import LedgerRow
 from roundsman_dev.prove.reading import read_ledger
@@ -41,7 +41,7 @@ class Room:
         self.client = client
         self.now = NOW
         self.slept: list[float] = []
-        self.services = Services(Ledger(client, TABLE), "stock", self.sleep, self.leave)
+        self.services = ProofServices(EffectLedger(client, TABLE), "stock", self.sleep, self.leave)
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
