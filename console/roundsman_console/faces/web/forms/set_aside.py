@@ -45,7 +45,7 @@ from roundsman_console.facts.set_aside.messages import (
     held,
     rejected_queue,
 )
-from roundsman_console.facts.set_aside.peek import HIDDEN_FOR, WHILE_ASKED, QueuePeek
+from roundsman_console.facts.set_aside.peek import QueuePeek
 from roundsman_console.facts.set_aside.queues import Source, find_source
 from roundsman_console.inspector import Inspector
 
@@ -83,12 +83,10 @@ class _Kind:
     drop_verb: type[DropVerb]
 
     @contextmanager
-    def held(
-        self, stack: DeployedStack, given: Form, hidden_for: int = HIDDEN_FOR
-    ) -> Iterator[tuple[QueuePeek, "_Message"]]:
+    def held(self, stack: DeployedStack, given: Form) -> Iterator[tuple[QueuePeek, "_Message"]]:
         """Find the message of a form, and hold it."""
         places = dead_queues(stack) if self.is_dead else [rejected_queue(stack)]
-        with held(places, given.get("message", ""), hidden_for) as (look, one):
+        with held(places, given.get("message", "")) as (look, one):
             yield look, _Message(self, one, masked_body(stack, one.body))
 
 
@@ -211,7 +209,7 @@ def _correct(kind: _Kind, inspector: Inspector, given: Form, session: Session) -
 
 def _drop(kind: _Kind, inspector: Inspector, given: Form, session: Session) -> CommandPage:
     """Delete the message if that was shown; return the page that asks for it, or says so."""
-    with kind.held(inspector.stack, given, WHILE_ASKED) as (look, message):
+    with kind.held(inspector.stack, given) as (look, message):
         page = message.drop(given)
         if agreed(given, session, message.version):
             for letter in message.one.letters:
