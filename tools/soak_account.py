@@ -33,6 +33,8 @@ class Account:
     parked: int = 0
     """Orders that waited for a hold when a person released one, in all stories with long holds."""
     orders: int = 0
+    wrapped: int = 0
+    """Orders and signals that came in an envelope of SNS or EventBridge."""
     events: int = 0
     calls: int = 0
     """Calls to AWS in which a fault was possible."""

@@ -28,12 +28,19 @@ from roundsman import (
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import SECOND, iso
 from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL
 from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
-from roundsman_testing import FOR_EVER, Capacity, Mishaps, World
+from roundsman_testing import (
+    FOR_EVER,
+    Capacity,
+    Mishaps,
+    World,
+    eventbridge_event,
+    sns_notification,
+)
 from roundsman_testing.ledger import EffectKey
 from roundsman_testing.trace_files import TRACE_FILES
 from roundsman_testing.world.agents import LOOKS
@@ -94,6 +101,11 @@ QUOTED: tuple[Callable[[str], str], ...] = (
     lambda token: "x" * 990 + token,
 )
 """How the masked field is quoted: in its usual forms, and where a long text is cut."""
+
+WRAPPING = 0.12
+"""The share of stories in which half of the orders and signals come in envelopes of services."""
+
+SOURCES = ("arn:aws:sns:*:*:soak", "arn:aws:events:*:*:rule/soak")
 
 SIGNALS = ("paid", "approved")
 """The names of signals. Several steps may wait for one name, and none for another."""
@@ -428,6 +440,7 @@ class Story:
             self.dropping = None
         self.overtaking = own_chance("overtakes", seed)
         self.cancelled: list[str] = []
+        self.wrapping = some_stories("wrapping", seed, WRAPPING)
         self.world = World(
             workflow,
             agents=self._agents_of(workflow),
@@ -437,6 +450,7 @@ class Story:
             skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
             instances=self.chance.choice((None, 1, 3)),
             capacity=random_capacity(self.chance),
+            sources=SOURCES,
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
         self.sent: list[str] = []
@@ -574,9 +588,29 @@ class Story:
             order_id = str(order.setdefault("orderId", f"overtaken-{len(self.sent)}"))
             self.world.cancel(order_id, undo=self.overtaking.random() < 0.5)
             self.cancelled.append(order_id)
-        self.sent.append(self.world.submit(order, options=options))
-        if chance.random() < 0.1:  # the application sends the same order again
-            self.world.submit({**order, "orderId": self.sent[-1]}, options=options)
+        self.sent.append(self._submit(order, options))
+        again = self.wrapping is not None and self.wrapping.random() < 0.3
+        if chance.random() < 0.1 or again:  # the application sends the same order again
+            self._submit({**order, "orderId": self.sent[-1]}, options)
+
+    def _submit(self, order: Mapping[str, Json], options: ProcessingOptions) -> str:
+        """Send an order, in some stories as a service delivers it. Returns its id.
+
+        The same order is one, in an envelope and without: otherwise it is put aside, and Lost.
+        """
+        chance = self.wrapping
+        if chance is None or chance.random() < 0.5:
+            return self.world.submit(order, options=options)
+        order_id = str(order.get("orderId", f"wrapped-{len(self.sent)}"))
+        start_at = None if options.start_at is None else iso(options.start_at)
+        processing: dict[str, Json] = {"processAt": start_at, "replyTo": options.reply_to}
+        event = {**order, "orderId": order_id, "processing": processing}
+        self.account.wrapped += 1
+        if chance.random() < 0.5:
+            self.world.send(sns_notification(event, topic="soak"))
+        else:
+            self.world.send(eventbridge_event(event, source="soak", detail_type="Order"))
+        return order_id
 
     def _signal_some(self) -> None:
         """Send signals to some orders, and let a person end or prolong some waits."""
@@ -613,7 +647,13 @@ class Story:
             data: dict[str, Json] = {"number": number}
             if self.lengthy is not None and number > 2:
                 data["text"] = "x" * (LARGEST_SIGNAL - 50)
-            self.world.signal(order_id, name, data, signal_id=signal_id)
+            if self.wrapping is not None and self.wrapping.random() < 0.5:
+                signal: dict[str, Json] = {"name": name, "id": signal_id, "data": data}
+                event = {"orderId": order_id, "signal": signal}
+                self.account.wrapped += 1
+                self.world.send(eventbridge_event(event, source="soak", detail_type="Signal"))
+            else:
+                self.world.signal(order_id, name, data, signal_id=signal_id)
             if chance.random() < 0.1:  # as an application sends it that gives no id
                 self.world.signal(order_id, name, {"number": number})
 

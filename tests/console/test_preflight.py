@@ -18,7 +18,12 @@ from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
 from roundsman_dev.local.parameters import read_template
-from roundsman_dev.preflight.preflight import PlannedStack, check_keys, users_of_keys
+from roundsman_dev.preflight.preflight import (
+    PlannedStack,
+    check_keys,
+    check_parameters,
+    users_of_keys,
+)
 from roundsman_dev.project import planned
 from tests.console.schemas import assert_schema
 
@@ -655,6 +660,47 @@ def test_preflight_reads_the_sources_and_the_key_of_the_template(
     allow = {"Effect": "Allow", "Principal": {"Service": principals}, "Action": "kms:*"}
     account.answers["GetKeyPolicy"] = {"Policy": json.dumps({"Statement": [allow]})}
     assert checked()[1]["keys"]["status"] == status
+
+
+OTHER = "999999999999"
+
+
+@pytest.mark.usefixtures("quick_reads")
+@pytest.mark.parametrize(
+    ("listed", "kind"),
+    [
+        (f"arn:aws:sns:${{AWS::Region}}:{OTHER}:orders", "topic of SNS"),
+        (f"arn:aws:events:${{AWS::Region}}:{OTHER}:rule/orders", "rule of EventBridge"),
+        (f"arn:aws:sns:${{AWS::Region}}:{ACCOUNT}:orders,arn:aws:s3:::uploads", ""),
+    ],
+)
+def test_a_source_of_another_account_is_a_fault_before_anything_is_created(
+    project: Path, account: Account, listed: str, kind: str
+) -> None:
+    layer = "        WorkflowsLayer: !Ref WorkflowsLayer\n"
+    template = (PROJECT / "template.yaml").read_text()
+    (project / "template.yaml").unlink()
+    (project / "template.yaml").write_text(
+        template.replace(layer, f"{layer}        SubmitterSources: !Sub {listed}\n", 1)
+    )
+    _, found = checked()
+    parameters = found["parameters"]
+    assert parameters["status"] == ("fault" if kind else "ok")
+    wrong = f"SubmitterSources of the block Engine lists a {kind} of the account {OTHER}: "
+    assert (wrong in str(parameters["details"])) is bool(kind)
+
+
+def test_the_account_of_a_source_is_not_judged_where_the_caller_is_unknown() -> None:
+    planned = PlannedStack(
+        stack="shop", environment="prod", event_accounts={OTHER: ["topic of SNS"]}
+    )
+    assert check_parameters(planned, {}).status == "ok"
+    assert check_parameters(planned, {}, OTHER).status == "ok"
+    found = check_parameters(planned, {}, ACCOUNT)
+    assert (found.status, found.sentence) == (
+        "fault",
+        "1 source of events can never send an order.",
+    )
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,7 @@
-"""Each command that is printed works as it is printed, with any id: the real parser accepts it."""
+"""Each command that is printed works as it is printed, with any id: the real parser accepts it.
+
+So does each that a block of a page lets a reader type.
+"""
 
 import ast
 import html
@@ -32,6 +35,11 @@ TEXTS = [
         (ROOT / "console" / "roundsman_console" / "faces" / "web" / "templates").glob("*.html")
     ),
     *(ROOT / "stacks").glob("*.yaml"),
+]
+PAGES = [
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "decisions" not in path.parts),
+    *(path for folder in ("examples", "console") for path in sorted((ROOT / folder).rglob("*.md"))),
+    *(ROOT / name for name in ("README.md", "PACKAGE.md", "events/README.md")),
 ]
 IDS = (
     *("-1", "--go", "--stack", "--", "~ann", "~", "ord-1", "a b", "it's", '"', "$HOME", "`id`"),
@@ -200,12 +208,12 @@ def problems(source: str) -> list[str]:
     return found
 
 
-def works(command: str, *, is_name: bool) -> bool:
+def works(command: str, *, is_name: bool = False) -> bool:
     if is_name and command.removeprefix("roundsman ") in VERBS:
         return True
     try:
         parsed(command)
-    except Exception:  # noqa: BLE001 - a wrong usage, or whatever a wrong command raises
+    except (Exception, SystemExit):  # noqa: BLE001 - a wrong usage, or whatever one raises
         return False
     return True
 
@@ -241,6 +249,36 @@ def test_a_printed_command_that_does_not_work_is_found(source: str) -> None:
 )
 def test_a_command_that_is_named_or_works_is_none(source: str) -> None:
     assert problems(source) == []
+
+
+BLOCK = re.compile(r"^( *)```(sh|console|)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+END_OF_TYPED = re.compile(r"\s+#\s|\s(?:&&|\|\|?|;|>)\s")
+"""What ends a command on the line of a block: a comment, another command, a file."""
+
+
+def typed_in(page: str) -> Iterator[str]:
+    """The commands that the blocks of a page let a reader type."""
+    for _, kind, block in BLOCK.findall(page):
+        for line in block.replace("\\\n", " ").splitlines():
+            prompt = r"\$ " if kind == "console" else r"(?:\.venv/bin/)?"
+            typed = re.match(rf" *{prompt}(roundsman .*)", line)
+            if typed is not None and "[OPTIONS]" not in line:
+                yield END_OF_TYPED.split(typed[1])[0]
+
+
+def test_each_command_in_a_block_of_a_page_is_one_that_can_be_typed() -> None:
+    found = [(page, one) for page in PAGES for one in typed_in(page.read_text(encoding="utf-8"))]
+    assert len(found) > 200
+    assert [f"{page.name}: {one}" for page, one in found if not works(one)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["roundsman shwo ord-1", "roundsman show", "roundsman show ord-1 --nope", "roundsman bulk"],
+)
+def test_a_command_of_a_page_that_cannot_be_typed_is_noticed(line: str) -> None:
+    [command] = typed_in(f"```sh\n{line} && make  # now\n```\n")
+    assert not works(command)
 
 
 @pytest.mark.parametrize("an_id", IDS)

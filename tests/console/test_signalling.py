@@ -63,7 +63,8 @@ def test_a_signal_to_an_order_that_is_not_there_is_not_known_yet(operator: Opera
     late = operator.types("signal", "ord-9", "paid", "--json")
     assert (late.exit_code, document(late)["outcome"]) == (4, "unconfirmed")
     assert operator.patience.now == pytest.approx(15)
-    assert "was sent, but the scheduler has not handled it within 15 s" in late.stderr
+    assert "was sent, but it is not known whether it was accepted: the scheduler " in late.stderr
+    assert late.stderr.endswith(" See: roundsman why ord-9\n")
 
 
 def test_nobody_waits_with_no_wait(operator: Operator) -> None:

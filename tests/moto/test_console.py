@@ -81,7 +81,7 @@ def test_an_order_that_is_not_known_in_time_may_be_on_its_way(
     sent = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
     assert sent.exit_code == 4
     assert sent.stdout == ""
-    assert "Sent, but it is not known whether ord-1 was accepted" in sent.stderr
+    assert "ord-1 was sent, but it is not known whether it was accepted: the stack " in sent.stderr
     assert "It may still be on its way" in sent.stderr
     assert patience.now == pytest.approx(15)
     assert roundsman("show", "ord-1").exit_code == 3
@@ -123,6 +123,80 @@ def test_the_id_of_another_order_is_refused_before_and_after_it_is_sent(
     assert "an order ord-1 was there before, and none was rejected within 15 s" in sent.stderr
 
 
+ELSEWHERE = ("--stack", "roundsman")
+
+
+@pytest.mark.parametrize(
+    ("processing", "why"),
+    [
+        (7, "processing: must be an object"),
+        ({"priority": "soon"}, "processing.priority: "),
+        ({"processAt": "soon"}, "processing.processAt: "),
+        ({"urgent": True}, "processing.urgent: unknown field"),
+        ({"replyTo": "https://sqs.test/1/other"}, "processing.replyTo: is not the URL of a queue"),
+    ],
+)
+@pytest.mark.parametrize("application", [True, False])
+def test_what_every_workflow_would_reject_is_not_sent(
+    world: Stack,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    application: bool,
+    processing: object,
+    why: str,
+) -> None:
+    """Also of an order that is stored: `processing` is no part of what tells two orders apart."""
+    assert roundsman("submit", "-", typed=json.dumps(order("ord-1"))).exit_code == 0
+    if not application:
+        monkeypatch.chdir(tmp_path)
+    wrong = json.dumps(order("ord-1") | {"processing": processing})
+    refused = sentence(roundsman("submit", "-", *ELSEWHERE, typed=wrong))
+    assert f"Standard input would be rejected: {why}" in refused
+    assert world.waiting("SubmissionQueue") == 0
+
+
+@pytest.mark.parametrize("wait", [(), ("--wait", "60")])
+def test_a_stored_order_does_not_show_that_an_unchecked_event_is_accepted(
+    world: Stack,
+    patience: Patience,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait: tuple[str, ...],
+) -> None:
+    same = json.dumps(order("ord-1"))
+    unknown = json.dumps(order("ord-1") | {"processing": {"workflow": "nope"}})
+    assert roundsman("submit", "-", typed=same).exit_code == 0
+    world.run()
+    anyway = roundsman("submit", "-", "--anyway", "--json", *wait, typed=unknown)
+    assert (anyway.exit_code, json.loads(anyway.stdout)["outcome"]) == (1, "rejected")
+    monkeypatch.chdir(tmp_path)  # without an application
+    sent = roundsman("submit", "-", "--json", *ELSEWHERE, *wait, typed=unknown)
+    assert (sent.exit_code, json.loads(sent.stdout)["outcome"]) == (1, "rejected")
+    assert "ord-1 was rejected: processing.workflow: unknown workflow; " in sent.stderr
+    start = patience.now
+    again = roundsman("submit", "-", *ELSEWHERE, *wait, typed=same)
+    assert patience.now - start == pytest.approx(15)
+    if wait:
+        assert again.exit_code == 0, "the order has ended, and no event was rejected"
+    else:
+        assert again.exit_code == 4
+        assert "an order ord-1 was there before, and none was rejected" in again.stderr
+
+
+def test_the_time_of_an_unchecked_event_is_part_of_the_time_to_wait(
+    world: Stack, patience: Patience, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = json.dumps(order("ord-1") | {"processing": {"processIn": 3600}})
+    assert roundsman("submit", "-", typed=later).exit_code == 0
+    monkeypatch.chdir(tmp_path)  # without an application
+    for seconds in (5, 60):
+        start = patience.now
+        sent = roundsman("submit", "-", *ELSEWHERE, "--wait", str(seconds), typed=later)
+        assert sent.exit_code == 4
+        assert f"ord-1 has not ended after {seconds} s." in sent.stderr
+        assert patience.now - start == pytest.approx(seconds)
+
+
 def test_an_order_whose_content_may_not_be_read_is_told_apart_by_its_id(
     world: Stack, patience: Patience, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +233,8 @@ def test_a_cancellation_that_is_submitted_is_accepted_or_refused(world: Stack) -
     assert world.task("ord-1").state == "Cancelled"
     refused = roundsman("submit", "-", typed=cancel)
     assert refused.exit_code == 1
-    assert "ord-1 was rejected: cancel by application refused: " in refused.stderr
+    assert "ord-1 was refused: cancel by application refused: " in refused.stderr
+    assert refused.stderr.endswith(" See: roundsman show ord-1\n")
 
 
 def test_submit_waits_for_the_end_and_shows_the_progress_without_contents(world: Stack) -> None:
@@ -266,7 +341,7 @@ def test_what_would_be_rejected_is_sent_only_if_asked_explicitly(
     monkeypatch.chdir(tmp_path)  # without an application
     far = ("--stack", "roundsman")
     wrong = sentence(roundsman("submit", "-", *far, typed="{"))
-    assert "it is not JSON: " in wrong
+    assert "not JSON: " in wrong
     world.run()
     assert not world.rejected()
     assert roundsman("submit", "-", *far, typed=json.dumps(unknown)).exit_code == 1

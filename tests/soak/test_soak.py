@@ -15,11 +15,12 @@ from roundsman.model.instants import DAY
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
 from roundsman.supervisor.parked import ParkedOrders
-from roundsman_testing import Fault, World
+from roundsman_testing import Fault, World, sns_notification
 from roundsman_testing.faults import CALLS
 from roundsman_testing.invariants.rules import Invariant
 from roundsman_testing.world.operator import Operator
 from tests.support.planted import no_version_condition
+from tools import soak_stories
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_account import COMMANDS, Account
 from tools.soak_stories import Story
@@ -121,6 +122,24 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
 )
 def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
     Story(seed).run()
+
+
+@pytest.mark.parametrize("seed", [104, 107])
+def test_an_order_in_an_envelope_is_the_order_that_comes_without(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(soak_stories, "WRAPPING", 1.0)
+    assert Story(seed).run().wrapped > 0
+
+
+def test_an_envelope_that_becomes_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def another(event: dict[str, Json], *, topic: str) -> str:
+        return sns_notification({**event, "total": 20}, topic=topic)
+
+    monkeypatch.setattr(soak_stories, "WRAPPING", 1.0)
+    monkeypatch.setattr(soak_stories, "sns_notification", another)
+    broken = next(found for seed in range(40) if (found := run_stories([seed]).broken))
+    assert "already used" in broken[0][1]
 
 
 def wakes_nobody(patch: pytest.MonkeyPatch) -> None:

@@ -375,6 +375,11 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
             two_workflows_of(From(bucket="x")),
             "again: From(bucket='x') is declared by present, too, which takes every such event",
         ),
+        (
+            with_events(listed=f"arn:aws:sns:a:{'1' * 12}:x,arn:aws:events:a:{'2' * 12}:rule/x"),
+            "SubmitterSources of the block Engine lists sources of the accounts 111111111111 and "
+            "222222222222: ",
+        ),
     ),
     schedules.schedules: (
         (

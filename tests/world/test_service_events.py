@@ -49,7 +49,8 @@ def test_each_record_of_a_bucket_is_an_order_and_a_test_event_is_none() -> None:
     world.send(s3_test_event("uploads"))
     world.send(s3_notification("one", "two", bucket="uploads"))
     world.run()
-    assert [world.task(one).state for one in ("one", "two")] == [TaskState.COMPLETED] * 2
+    assert [world.task(one).state for one in world.orders()] == [TaskState.COMPLETED] * 2
+    assert world.orders() == ["one", "two"]
     assert world.post.put_aside == []
 
 

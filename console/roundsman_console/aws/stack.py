@@ -216,6 +216,14 @@ class DeployedStack:
             alert_topic=self.output("AlertTopicArn"),
         )
 
+    def reply_queue_problem(self, url: str) -> str | None:
+        """Why no status can be sent to the queue of this URL, as `usable_reply_queue` says it."""
+        from roundsman.submission.reply_queues import usable_reply_queue
+
+        return usable_reply_queue(
+            url, self.output("SchedulerQueueUrl"), self.output("ReplyQueuePrefix")
+        )
+
     @cached_property
     def lambda_client(self) -> "LambdaClient":
         """A client for the stack's functions."""

@@ -2,16 +2,15 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 
-from roundsman.definition.workflow import Workflow
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.errors import RejectedOrder
-from roundsman.model.json import parse_json
-from roundsman.model.task import TASK_ID
-from roundsman.submission.events import ORDER_ID, EventReader, given_order_id
+from roundsman.submission.events import EventReader, given_order_id
 from roundsman.submission.service_events import is_envelope
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import ConsoleError, InspectorError
@@ -52,29 +51,56 @@ class _AnySource:
         return True
 
 
-def check_event(name: str, body: str, hint: str = "") -> None:
-    """Raise ConsoleError with the problems of an order event that would be rejected.
+class _AnyWorkflow(Mapping[str, Workflow]):
+    """The workflows of an application that is not known: each name is one, with any input."""
 
-    Also raises it if the workflows of the application in this folder cannot be imported, so that
-    no event is sent unchecked. Without an application here, only checks that the event is an object
-    with an order id, or the envelope of a service of AWS, whose source is not compared with the
-    list of a stack. `name` is the file's, and `hint` ends the message.
+    def __init__(self) -> None:
+        second = timedelta(seconds=1)
+        step = Step(name="any", agent="any", complete_within=second)
+        self._any = Workflow(name="any", steps=(step,), complete_within=second)
+
+    def __getitem__(self, name: str) -> Workflow:
+        return self._any
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self._any.name,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def check_event(
+    name: str,
+    body: str,
+    hint: str = "",
+    reply_queue_problem: Callable[[str], str | None] = lambda _: None,
+) -> bool:
+    """Return whether the workflows of the application in this folder accept an order event.
+
+    Raises ConsoleError with the problems of one that would be rejected, and if the workflows cannot
+    be imported, so that no event is sent unchecked. Without an application here, only what holds
+    for each application is checked, and the answer is False; of the envelope of a service of AWS
+    that is nothing. The source of an envelope is not compared with the list of a stack.
+
+    `name` is the file's, and `hint` ends the message. `reply_queue_problem` is that of
+    `EventReader.read`.
     """
-    problem = "" if is_envelope(body) else _order_id_problem(body)
     try:
         events = application_events()
     except InspectorError as error:
         raise ConsoleError(f"{name} was not checked. {error} Nothing was sent.{hint}") from error
-    if events is not None:
-        try:
-            found = events.read_message(body, now(), lambda _: None, _AnySource)
-        except RejectedOrder as error:
-            found = [error]
-        rejected = [one for one in found if isinstance(one, RejectedOrder)]
-        if problems := [each for one in rejected for each in one.problems]:
-            problem = "; ".join(map(str, problems[:MOST_PROBLEMS]))
-    if problem:
-        raise ConsoleError(f"{name} would be rejected: {problem}. Nothing was sent.{hint}")
+    if events is None and is_envelope(body):
+        return False
+    reader = events or EventReader(_AnyWorkflow())
+    try:
+        found = reader.read_message(body, now(), reply_queue_problem, _AnySource)
+    except RejectedOrder as error:
+        found = [error]
+    rejected = [one for one in found if isinstance(one, RejectedOrder)]
+    if problems := [each for one in rejected for each in one.problems]:
+        listed = "; ".join(map(str, problems[:MOST_PROBLEMS]))
+        raise ConsoleError(f"{name} would be rejected: {listed}. Nothing was sent.{hint}")
+    return events is not None
 
 
 def order_id_of(body: str) -> str | None:
@@ -84,24 +110,6 @@ def order_id_of(body: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     return given_order_id(event) if isinstance(event, dict) else None
-
-
-def _order_id_problem(body: str) -> str:
-    """Return why an event has no order id; empty if it has one."""
-    try:
-        event = parse_json(body)
-    except ValueError as error:
-        return f"it is not JSON: {error}"
-    if not isinstance(event, Mapping) or ORDER_ID not in event:
-        return "it is not a JSON object with an orderId"
-    order_id = event[ORDER_ID]
-    if not isinstance(order_id, str):
-        return "orderId: must be text; write it in quotes"
-    return (
-        ""
-        if TASK_ID.fullmatch(order_id)
-        else "orderId: must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -"
-    )
 
 
 def _workflows(folder: Path) -> Mapping[str, Workflow]:

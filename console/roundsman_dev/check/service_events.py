@@ -6,6 +6,7 @@ message.
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from roundsman.definition.service_events import From
 from roundsman.ports import SOURCES_STATEMENT
@@ -28,15 +29,16 @@ _TYPES = {
     "AWS::S3::Bucket": "bucket",
     "AWS::Events::Rule": "source",
 }
-_SERVICE_OF_ARN = re.compile(r"arn:[^,:]*:(sns|s3|events):")
+_ARN = re.compile(r"arn:[^,:]*:(sns|s3|events):(?:[^,:]*:([0-9]{12}):)?")
+"""The service of an ARN, and the account if it is written there."""
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 _UNKNOWN = "unknown"
 
 
 def service_events(application: Application) -> list[str]:
     """Each event that a workflow declares is of a kind of source that SubmitterSources lists, and
-    no other declaration takes the same ones."""
-    listed = set(_listed_kinds(application.template, {}))
+    no other declaration takes the same ones. All sources are of one account."""
+    listed = {source.kind for source in _listed(application.template, {})}
     problems, seen = list[str](), dict[str, str]()
     for workflow in application.workflows:
         for declared in workflow.events:
@@ -52,6 +54,11 @@ def service_events(application: Application) -> list[str]:
                     f"{workflow.name}: {declared} is declared by {other}, too, which takes every "
                     "such event: an event is one order"
                 )
+    if len(accounts := event_accounts(application.template, {})) > 1:
+        problems.append(
+            f"{PARAMETER} of the block Engine lists sources of the accounts "
+            f"{' and '.join(accounts)}: the queue takes events of the stack's own account alone"
+        )
     return problems
 
 
@@ -60,16 +67,37 @@ def event_services(template: Document, values: Mapping[str, str]) -> list[str]:
 
     `values` are those of its parameters. What is known only at the deployment is left out.
     """
-    listed = set(_listed_kinds(template, values))
+    listed = {source.kind for source in _listed(template, values)}
     return [service for kind, service in SERVICES.items() if kind in listed]
+
+
+def event_accounts(template: Document, values: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the kinds of source that a translated template lists of each account.
+
+    `values` are as in `event_services`. An account that is known only at the deployment, such as
+    AWS::AccountId, is left out.
+    """
+    found = dict[str, list[str]]()
+    for kind, account in _listed(template, values):
+        words = found.setdefault(account, []) if account else []
+        if kind != _UNKNOWN and _WORDS[kind] not in words:
+            words.append(_WORDS[kind])
+    return found
 
 
 def _kind(declared: From) -> str:
     return next(kind for kind in SERVICES if getattr(declared, kind) is not None)
 
 
-def _listed_kinds(template: Document, values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the kind of each source that the queue admits, and _UNKNOWN for one of no known kind.
+class _Source(NamedTuple):
+    kind: str
+    """_UNKNOWN if it is not known."""
+    account: str = ""
+    """Empty if it is not written in the template."""
+
+
+def _listed(template: Document, values: Mapping[str, str]) -> Iterator[_Source]:
+    """Yield each source that the queue admits.
 
     A parameter that `values` does not have may be anything.
     """
@@ -77,7 +105,7 @@ def _listed_kinds(template: Document, values: Mapping[str, str]) -> Iterator[str
     for statement in _statements(at(policy, "Properties", "PolicyDocument", "Statement")):
         if statement.get("Sid") == SOURCES_STATEMENT:
             listed = at(statement, "Condition", "ArnLike", "aws:SourceArn")
-            yield from _kinds_in(template, listed, values)
+            yield from _sources_in(template, listed, values)
 
 
 def _statements(value: Json) -> Iterator[Document]:
@@ -86,24 +114,25 @@ def _statements(value: Json) -> Iterator[Document]:
         yield from mappings_in(branches) if isinstance(branches, list) else (statement,)
 
 
-def _kinds_in(template: Document, value: Json, values: Mapping[str, str]) -> Iterator[str]:
+def _sources_in(template: Document, value: Json, values: Mapping[str, str]) -> Iterator[_Source]:
     match value:
         case str(text):
-            found = _SERVICE_OF_ARN.findall(_PLACEHOLDER.sub("x", text))
-            yield from (_KINDS[service] for service in found)
+            for service, account in _ARN.findall(_PLACEHOLDER.sub("x", text)):
+                yield _Source(_KINDS[service], account)
         case {"Ref": str(name)} if name in values:
-            yield from _kinds_in(template, values[name], values)
+            yield from _sources_in(template, values[name], values)
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
             resource = mapping_of(part(template, "Resources").get(name, {}))
             is_parameter = name in parameters(template)
-            yield _UNKNOWN if is_parameter else _TYPES.get(str(resource.get("Type")), _UNKNOWN)
+            kind = _UNKNOWN if is_parameter else _TYPES.get(str(resource.get("Type")), _UNKNOWN)
+            yield _Source(kind)
         case dict():
             # A function: the texts among its arguments, such as those of Fn::Join.
             for inner in value.values():
-                yield from _kinds_in(template, inner, values)
+                yield from _sources_in(template, inner, values)
         case list():
             for inner in value:
-                yield from _kinds_in(template, inner, values)
+                yield from _sources_in(template, inner, values)
         case _:
             pass
 

@@ -103,6 +103,8 @@ class PlannedStack:
     """The ids or ARNs of the KMS keys that encrypt the queue of order events."""
     event_services: Sequence[str] = ()
     """The services whose events may become orders, by what `SubmitterSources` lists."""
+    event_accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The accounts that `SubmitterSources` names, each with the kinds of source of it."""
     functions: Collection[Function] = ()
     """The functions of the agents that the template has."""
     functions_problem: str = ""
@@ -230,7 +232,7 @@ def run_preflight(
     }
     outcomes = [
         named,
-        check_parameters(planned, found.parameters if found else {}),
+        check_parameters(planned, found.parameters if found else {}, caller["Account"]),
         CheckOutcome(PreflightCheck.ACCOUNT, _OK, f"You are {caller['Arn']} in {region}."),
         read[PreflightCheck.STACK],
         _read(PreflightCheck.CONCURRENCY, account.concurrency),
@@ -347,10 +349,13 @@ def check_name(planned: PlannedStack) -> CheckOutcome:
     return CheckOutcome(check, _OK, f"samconfig.toml names the stack {planned.stack}.")
 
 
-def check_parameters(planned: PlannedStack, kept: Mapping[str, str]) -> CheckOutcome:
-    """Each parameter has a value that the templates accept.
+def check_parameters(
+    planned: PlannedStack, kept: Mapping[str, str], account: str = ""
+) -> CheckOutcome:
+    """Each parameter has a value that the templates accept, and no source is of another account.
 
-    A deployment of an existing stack keeps the values that it is not given: `kept`.
+    A deployment of an existing stack keeps the values that it is not given: `kept`. `account` is
+    that of the caller; empty if it is not known.
     """
     check = PreflightCheck.PARAMETERS
     missing = [
@@ -361,6 +366,18 @@ def check_parameters(planned: PlannedStack, kept: Mapping[str, str]) -> CheckOut
         *planned.impossible,
         *(f"{name} has no default and no value." for name in missing),
     ]
+    foreign = [
+        f"SubmitterSources of the block Engine lists a {kind} of the account {other}: the queue of "
+        f"order events takes those of {account} alone, so each event of it would be refused."
+        for other, kinds in planned.event_accounts.items()
+        if account not in ("", other)
+        for kind in kinds
+    ]
+    if foreign and not problems:
+        sentence = f"{counted(len(foreign), 'source')} of events can never send an order."
+        do = "List sources of this account: write ${AWS::AccountId} in their ARNs."
+        return CheckOutcome(check, _FAULT, sentence, foreign, do)
+    problems += foreign
     if problems:
         sentence = f"{counted(len(problems), 'parameter')} cannot be deployed."
         do = "Correct parameter_overrides of samconfig.toml, or the file that it names."

@@ -95,6 +95,7 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         topic_keys=sorted(_topic_keys(document, values)),
         order_keys=sorted(_keys_of(document, values, ORDER_QUEUE)),
         event_services=_event_services(document, values),
+        event_accounts=_event_accounts(document, values),
         functions=functions,
         functions_problem=functions_problem,
     )
@@ -276,6 +277,13 @@ def _event_services(document: "Document", values: Mapping[str, str]) -> list[str
     from roundsman_dev.check.service_events import event_services
 
     return event_services(document, values)
+
+
+def _event_accounts(document: "Document", values: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the accounts whose events the template lists, each with the kinds of source."""
+    from roundsman_dev.check.service_events import event_accounts
+
+    return event_accounts(document, values)
 
 
 def _reserved(document: "Document") -> int:

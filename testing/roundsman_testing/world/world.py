@@ -1131,6 +1131,13 @@ class World:
         task = self.processes.watch.tasks[order_id]
         return checked(task, self.processes.plans.plan(task.plan))
 
+    def orders(self) -> list[str]:
+        """The ids of the orders that were accepted, oldest first, also of those that were removed.
+
+        Of a message that has no id, such as an event of S3, this is how a test finds its order.
+        """
+        return list(self.processes.watch.tasks)
+
     def history(self, order_id: str) -> list[HistoryRow]:
         """The history rows of the task, oldest first."""
         return self.processes.store.history(order_id)

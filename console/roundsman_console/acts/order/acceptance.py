@@ -5,7 +5,7 @@ of its task's history. An event that submission rejects has a row of its own, by
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roundsman.aws.dynamodb.rejections import DynamoRejections
 from roundsman.engine.eligibility import REFUSED_ROW
@@ -24,6 +24,9 @@ class Became:
     """Why it was refused, or why that is not known; empty if it was accepted."""
     problems: tuple[Problem, ...] = ()
     """What was wrong with the event, if submission has rejected it."""
+    is_command: bool = False
+    """Whether the scheduler decides on it, in the history of its order: a signal, a cancellation.
+    Otherwise submission does, and rejects it as a message."""
 
 
 ACCEPTED = Became(CommandOutcome.DONE)
@@ -54,8 +57,9 @@ def order_became(
 ) -> Became:
     """Wait until it is known what became of the order event of this message.
 
-    `is_new` is whether its order counts as accepted once one with its id is stored: not if another
-    order had the id before. Waits at most `within` seconds.
+    `is_new` is whether its order counts as accepted once one with its id is stored: not if an order
+    with the id was stored before, unless the event is known to be valid and to repeat it. Waits at
+    most `within` seconds.
     """
     rejections = DynamoRejections(stack.dynamodb, control_table=stack.output("ControlTableName"))
 
@@ -90,7 +94,7 @@ def command_became(stack: DeployedStack, order_id: str, command_id: str, within:
         return Became(CommandOutcome.REFUSED, row.reason) if refused else ACCEPTED
 
     late = f"the scheduler has not handled it within {within:g} s"
-    return _found(look, within, late)
+    return replace(_found(look, within, late), is_command=True)
 
 
 def _found(look: Callable[[], Became | None], within: float, late: str) -> Became:

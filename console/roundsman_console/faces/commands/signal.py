@@ -18,8 +18,7 @@ from roundsman_console.acts.order.acceptance import Became, command_became
 from roundsman_console.acts.order.commands import CommandOutcome, new_command_id
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
-from roundsman_console.base.errors import UNCONFIRMED, ConsoleError, InspectorError
-from roundsman_console.base.hints import hint
+from roundsman_console.base.errors import InspectorError
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_result
@@ -27,6 +26,7 @@ from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, NoWait, Wait
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
+from roundsman_console.faces.cli.text.acceptance import tell_acceptance
 from roundsman_console.faces.cli.verb_options import UnaskedYes
 from roundsman_console.facts.order.lookup import find_task
 
@@ -75,7 +75,9 @@ def signal_command(
         became = None if no_wait else command_became(found, order, sent_as, wait)
         if as_json:
             print(json.dumps(_document(order, name, sent_as, became)))
-        _tell(order, name, sent_as, became, quiet=as_json)
+        which = f"The signal {inert(name)} to {order}"
+        see = command_line("why", order)
+        tell_acceptance(became, which, see, named=sent_as, quiet=as_json)
 
 
 _OUTCOMES: Mapping[CommandOutcome, SignalOutcome] = {
@@ -93,19 +95,6 @@ def _document(order: str, name: str, sent_as: str, became: Became | None) -> Sig
         "outcome": "sent" if became is None else _OUTCOMES[became.outcome],
         "why": (became.why or None) if became else None,
     }
-
-
-def _tell(order: str, name: str, sent_as: str, became: Became | None, *, quiet: bool) -> None:
-    """Say that the signal was accepted or sent; otherwise raise ConsoleError with the reason."""
-    see = f"See: {command_line('why', order)}"
-    which = f"The signal {inert(name)} to {order}"
-    if became is not None and became.outcome is CommandOutcome.REFUSED:
-        raise ConsoleError(f"{which} was refused: {inert(became.why)}. {see}")
-    if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
-        raise ConsoleError(f"{which} was sent, but {inert(became.why)}. {see}", UNCONFIRMED)
-    if not quiet:
-        done = "Sent" if became is None else "Accepted"
-        print(hint(f"{done}, with the id {sent_as}. {see}"))
 
 
 def why_refused(

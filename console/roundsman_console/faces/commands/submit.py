@@ -39,7 +39,6 @@ from roundsman_console.acts.order.commands import CommandOutcome
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, pause
 from roundsman_console.base.errors import UNCONFIRMED, USAGE, ConsoleError
-from roundsman_console.base.hints import hint
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_file
@@ -47,6 +46,7 @@ from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, NoWait
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
+from roundsman_console.faces.cli.text.acceptance import tell_acceptance
 from roundsman_console.faces.cli.verb_options import UnaskedYes
 from roundsman_console.facts.application import check_event, order_id_of
 from roundsman_console.facts.set_aside.rejections import problem_documents
@@ -90,9 +90,11 @@ def submit_command(
     """Send an order event, unchanged, and wait until the stack has accepted or rejected it.
 
     The submission function checks it. In the folder of the application, an event that its
-    workflows would reject is not sent. The exit code is 0 if the event was accepted, 1 if it was
-    rejected, and 4 if that is not known yet. With --wait, it is 0 only if the order is completed;
-    it is 1 if it was rejected or has ended otherwise, and 4 if that is not known.
+    workflows would reject is not sent. Elsewhere only what holds for each workflow is checked, so
+    of an event that repeats a stored order it may stay unknown whether it was accepted. The exit
+    code is 0 if the event was accepted, 1 if it was rejected, and 4 if that is not known yet. With
+    --wait, it is 0 only if the order is completed; it is 1 if it was rejected or has ended
+    otherwise, and 4 if that is not known.
 
     Example: roundsman submit events/first.json --wait 300
     """
@@ -103,43 +105,54 @@ def submit_command(
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         name = "Standard input" if file == "-" else file
         body = _read(file, name)
-        if not anyway:
-            check_event(name, body, ANYWAY)
-        sent = _Sent(found, body, order_id_of(body))
+        judged = not anyway and check_event(name, body, ANYWAY, found.reply_queue_problem)
+        sent = _Sent(found, body, order_id_of(body), judged=judged)
         if sent.is_another_order and not anyway:
             raise ConsoleError(f"{name} would be rejected: {TAKEN}. Nothing was sent.{ANYWAY}")
         client = Client(found.outputs, sqs=found.sqs, dynamodb=found.dynamodb)
         message_id = client.submit_text(body)
-        if wait is not None and not sent.is_another_order:
-            ended = _waited(client, sent.order_id, message_id, wait)
+        became, watch = None, WAIT if wait is None else min(wait, WAIT)
+        waits_for_end = wait is not None and not sent.is_another_order
+        if not no_wait and (not waits_for_end or sent.is_in_doubt):
+            became = sent.became(message_id, watch)
+        refused = became is not None and became.outcome is CommandOutcome.REFUSED
+        if wait is not None and waits_for_end and not refused:
+            left = wait if became is None else wait - watch
+            ended = _waited(client, sent.order_id, message_id, left)
             if as_json:
                 print(json.dumps(_document(message_id, sent.order_id, ended)))
             _tell_end(sent.order_id, ended, wait)
             return
-        became = None if no_wait else sent.became(message_id, WAIT if wait is None else wait)
         if as_json:
             print(json.dumps(_accepted_document(message_id, sent.order_id, became)))
-        _tell_acceptance(sent.order_id, became, quiet=as_json)
+        which = sent.order_id or "The event"
+        see = command_line("show", sent.order_id) if sent.order_id else command_line("rejected ls")
+        tell_acceptance(became, which, see, quiet=as_json)
 
 
 class _Sent:
-    """An event that is sent, and what was known of its order before."""
+    """An event that is sent, and what was known of its order before.
 
-    def __init__(self, stack: DeployedStack, body: str, order_id: str | None) -> None:
+    `is_another_order` is whether another order has its id, and `is_in_doubt` whether an order with
+    the id is stored, which does not show that submission has accepted the event.
+    """
+
+    def __init__(
+        self, stack: DeployedStack, body: str, order_id: str | None, *, judged: bool
+    ) -> None:
+        """`judged` is whether the workflows of the application accept the event."""
         self.order_id = order_id
         self._stack = stack
         self._event: Mapping[str, Json] = json.loads(body) if order_id is not None else {}
         self._is_valid = order_id is not None and TASK_ID.fullmatch(order_id) is not None
         self._is_envelope = is_envelope(body)
-        self.is_another_order, self._is_new = False, True
+        self.is_another_order, self.is_in_doubt = False, False
         if order_id is None or not self._is_valid or self._asks:
             return
         differs = self._differs(order_id)
         self.is_another_order = differs is True
-        if differs is None:
-            self._is_new = not is_stored(stack, order_id)
-        else:
-            self._is_new = not differs
+        # Submission reads the whole of an event that repeats an order, and may reject it.
+        self.is_in_doubt = is_stored(stack, order_id) if differs is None else differs or not judged
 
     def _differs(self, order_id: str) -> bool | None:
         """Whether another order has the id; None if that is not known, or if no order has it."""
@@ -166,7 +179,7 @@ class _Sent:
             return Became(CommandOutcome.REFUSED, "it is not an order event")
         if not self._asks:
             return order_became(
-                self._stack, self.order_id, message_id, is_new=self._is_new, within=within
+                self._stack, self.order_id, message_id, is_new=not self.is_in_doubt, within=within
             )
         signal = self._event.get(SIGNAL)
         named = signal.get("id") if isinstance(signal, Mapping) else None
@@ -245,22 +258,6 @@ def _accepted_document(
         "state": None,
         "problems": problem_documents(() if became is None else became.problems),
     }
-
-
-def _tell_acceptance(order_id: str | None, became: Became | None, *, quiet: bool) -> None:
-    """Say that the event was accepted or sent; otherwise raise ConsoleError with the reason."""
-    show = command_line("show", order_id) if order_id else command_line("rejected ls")
-    which = order_id or "The event"
-    if became is not None and became.outcome is CommandOutcome.REFUSED:
-        raise ConsoleError(f"{which} was rejected: {inert(became.why)}. See: roundsman rejected ls")
-    if became is not None and became.outcome is CommandOutcome.UNCONFIRMED:
-        raise ConsoleError(
-            f"Sent, but it is not known whether {which} was accepted: {inert(became.why)}. It may "
-            "still be on its way. See: roundsman rejected ls",
-            UNCONFIRMED,
-        )
-    if not quiet:
-        print(hint(f"{'Sent' if became is None else 'Accepted'}. See: {show}"))
 
 
 def _read(file: str, name: str) -> str:

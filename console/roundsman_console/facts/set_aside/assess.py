@@ -29,7 +29,6 @@ from roundsman.model.task import (
     idempotency_key,
 )
 from roundsman.submission.events import Asked
-from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import (
@@ -146,19 +145,13 @@ def _judge_message(stack: DeployedStack, source: Source, body: str, now: int) ->
 
     Raises InvalidMessage if submission would reject it, or one of them.
     """
-
-    def problem_of(url: str) -> str | None:
-        return usable_reply_queue(
-            url, stack.output("SchedulerQueueUrl"), stack.output("ReplyQueuePrefix")
-        )
-
     if stack.events is None:
         read_object(body)
         order = order_of(body)
         why = "this command cannot find out whether it would be accepted"
         return JudgedMessage(f"event of {order}" if order else "event", ResendVerdict.ACTS, why)
     found = stack.events.read_message(
-        body, now, problem_of, lambda: SourcesOfQueue(source.sqs, source.url)
+        body, now, stack.reply_queue_problem, lambda: SourcesOfQueue(source.sqs, source.url)
     )
     if rejected := [one for one in found if isinstance(one, RejectedOrder)]:
         raise rejected_together(rejected)
