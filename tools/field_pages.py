@@ -1,4 +1,4 @@
-"""Generates the tables of fields on the pages of messages and records.
+"""Generates the lists of fields on the pages of messages and records.
 
 The fields, their values and their defaults are from the field tables by which the code reads and
 writes them; the meanings are the docstrings of the attributes.
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     # A page needs only the names, labels and defaults of the fields of a table.
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
-
-HEADING = ("| field | value | if absent | meaning |", "| --- | --- | --- | --- |")
 
 
 def request() -> str:
@@ -116,7 +114,7 @@ def _several(*tables: "tuple[str, AnyTable, type]") -> str:
 
 
 def table(fields: "AnyTable", kind: type, *others: type) -> str:
-    """Return one table of a page: the fields by which a type is read and written.
+    """Return one list of a page: the fields by which a type is read and written.
 
     What the type itself does not explain is explained by one of the others. Raises ValueError if an
     attribute has no docstring.
@@ -127,7 +125,7 @@ def table(fields: "AnyTable", kind: type, *others: type) -> str:
         if field.attribute not in meanings:
             raise ValueError(f"{kind.__name__}.{field.attribute} needs a docstring for its page")
         rows.append(_row(field, _of_the_page(meanings[field.attribute], fields)))
-    return "\n".join([*HEADING, *rows])
+    return "\n".join(rows)
 
 
 def _of_the_page(text: str, fields: "AnyTable") -> str:
@@ -140,16 +138,16 @@ def _of_the_page(text: str, fields: "AnyTable") -> str:
 def _row(field: "AnyField", meaning: str) -> str:
     if field.since > 1:
         meaning += f" Format {field.since}."
-    cells = (f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|"))
-    return f"| {' | '.join(cells)} |"
+    return f"- `{field.name}` ({field.label}{_default(field.default)}): {meaning}"
 
 
 def _default(default: object) -> str:
+    """Return what follows the kind of value: that it is required, or what its absence means."""
     if isinstance(default, Required):
-        return "*required*"
+        return ", *required*"
     if isinstance(default, bool):
-        return str(default).lower()
-    return str(default) if default or default == 0 else "none"
+        return f", else {str(default).lower()}"
+    return f", else {default}" if default or default == 0 else ""
 
 
 def docstrings(kind: type) -> dict[str, str]:

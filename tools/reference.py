@@ -8,7 +8,7 @@ transition tables) and the fields of messages and records (from their field tabl
 
 import argparse
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +33,52 @@ def begin(block: str) -> str:
 
 
 MANY = 5
-"""An option that at least this many commands have, with the same meaning, is described once."""
+"""An argument or option that at least this many commands have, with the same meaning, is described
+once."""
+
+SETS = {
+    "the *filter*": {
+        "--state",
+        "--workflow",
+        "--error",
+        "--agent",
+        "--older",
+        "--newer",
+        "--group",
+        "--tag",
+        "--starts",
+        "--left-out",
+    },
+    "the options of a *bulk run*": {
+        "--at-step",
+        "--go",
+        "--canary",
+        "--canary-wait",
+        "--rate",
+        "--at-once",
+        "--stop-at",
+        "--anyway",
+    },
+}
+"""Options that many commands have together, by what the page calls them."""
 
 
 def commands() -> str:
     """Return the block with every command, its arguments and its options."""
     found = dict(_leaves(loaded(), "roundsman"))
-    takers: dict[tuple[str, ...], list[str]] = {}
+    takers: dict[str, list[str]] = {}
     for name, command in found.items():
-        for option in _options(command):
-            takers.setdefault(_row(option), []).append(name.removeprefix("roundsman "))
-    shared = {row for row, names in takers.items() if len(names) >= MANY}
-    lines = ["### Options of many commands", "", *_TABLE_OF_OPTIONS]
-    lines += [_joined(row) for row in takers if row in shared]
+        for one in (*_arguments(command), *_options(command)):
+            takers.setdefault(_item(one), []).append(name)
+    shared = [item for item, names in takers.items() if len(names) >= MANY]
+    in_sets = set[str]().union(*SETS.values())
+    lines = ["### Of many commands", "", *(one for one in shared if _name(one) not in in_sets)]
+    for title, options in SETS.items():
+        items = [one for one in shared if _name(one) in options]
+        lines += ["", f"{title[0].upper()}{title[1:]}:", "", *items]
     for name, command in found.items():
         lines += ["", f"### {name}", "", *_command(name, command, shared)]
     return "\n".join(lines)
-
-
-_TABLE_OF_OPTIONS = ("| option | default | meaning |", "| --- | --- | --- |")
 
 
 def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # typer's own click
@@ -62,34 +89,49 @@ def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN4
         yield from _leaves(each, f"{name} {word}")
 
 
+def _is_option(parameter: Any) -> bool:  # noqa: ANN401  # typer's own click
+    return bool(parameter.opts[0].startswith("-"))
+
+
+def _arguments(command: Any) -> list[Any]:  # noqa: ANN401  # typer's own click
+    return [one for one in command.params if not _is_option(one)]
+
+
 def _options(command: Any) -> list[Any]:  # noqa: ANN401  # typer's own click
-    found = [one for one in command.params if one.opts[0].startswith("-") and not one.hidden]
+    found = [one for one in command.params if _is_option(one) and not one.hidden]
     return [one for one in found if one.name not in ("install_completion", "show_completion")]
 
 
-def _command(name: str, command: Any, shared: Container[tuple[str, ...]]) -> list[str]:  # noqa: ANN401
+def _command(name: str, command: Any, shared: Container[str]) -> list[str]:  # noqa: ANN401
     words, examples = _help(command.help or "")
-    arguments = [one for one in command.params if not one.opts[0].startswith("-")]
-    options = _options(command)
-    usage = " ".join([name, *map(_metavar, arguments), *(["[OPTIONS]"] if options else [])])
-    lines = [words, "", "```", usage, *examples, "```", ""]
-    if arguments:
-        lines += ["| argument | meaning |", "| --- | --- |"]
-        lines += [f"| `{_metavar(one)}` | {_cell(one.help or '')} |" for one in arguments]
-        lines.append("")
-    if own := [_row(one) for one in options if _row(one) not in shared]:
-        lines += [*_TABLE_OF_OPTIONS, *map(_joined, own), ""]
-    if also := [f"`{one.opts[0]}`" for one in options if _row(one) in shared]:
-        lines += [f"Also: {', '.join(also)}.", ""]
-    return lines[:-1]
+    arguments, options = _arguments(command), _options(command)
+    typed = " ".join([name, *map(_metavar, arguments)])
+    usage = f"{typed} [OPTIONS]" if options else typed
+    lines = [words, "", "```", usage, *(one for one in examples if one != typed), "```", ""]
+    own = [item for one in (*arguments, *options) if (item := _item(one)) not in shared]
+    lines += [*own, ""] if own else []
+    also = [_name(item) for one in options if (item := _item(one)) in shared]
+    names = [f"`{one}`" for one in also if not _set_of(one, also)]
+    names += [one for one, its in SETS.items() if its <= set(also)]
+    return [*lines, f"Also: {', '.join(names)}."] if names else lines[:-1]
 
 
-def _row(option: Any) -> tuple[str, ...]:  # noqa: ANN401  # typer's own click
-    return _option(option), _default(option), _cell(option.help or "")
+def _item(parameter: Any) -> str:  # noqa: ANN401  # typer's own click
+    if not _is_option(parameter):
+        return f"- `{_metavar(parameter)}`: {_cell(parameter.help or '')}"
+    default = _default(parameter)
+    return f"- {_option(parameter)}{default and f' ({default})'}: {_cell(parameter.help or '')}"
 
 
-def _joined(row: Iterable[str]) -> str:
-    return f"| {' | '.join(row)} |"
+def _name(item: str) -> str:
+    """Return the first name of an option, from its line."""
+    return item.split("`")[1]
+
+
+def _set_of(option: str, options: Collection[str]) -> str:
+    """Return the name of the set to which an option belongs, if all of it is among the options."""
+    sets = (name for name, its in SETS.items() if option in its and its <= set(options))
+    return next(sets, "")
 
 
 def _help(text: str) -> tuple[str, list[str]]:
@@ -131,33 +173,52 @@ def _cell(text: str) -> str:
 # --- the template ------------------------------------------------------------------------------
 
 
+ENGINE = "stacks/engine.yaml"
 TEMPLATES = (
     ("The application", "template.yaml", "a parameter of the stack"),
-    ("The engine", "stacks/engine.yaml", "a parameter of the block `Engine`"),
+    ("The engine", ENGINE, "a parameter of the block `Engine`"),
     ("An agent", "stacks/agent.yaml", "a parameter of the agent's block"),
     ("A recurring order", "stacks/schedule.yaml", "a parameter of its block"),
 )
 
 
+LONG_VALUES = 40
+"""Characters from which values that are those of the row above are not repeated."""
+
+
 def parameters() -> str:
-    """Return the block with the parameters of each template: default, values and meaning."""
+    """Return the block with the parameters of each template: default, values and meaning.
+
+    What another template passes on to the engine, or has as it, is described at the engine.
+    """
+    of_engine = _rows(ENGINE).values()
     lines: list[str] = []
     for title, file, where in TEMPLATES:
+        rows = _rows(file)
+        shared = of_engine if file != ENGINE else ()
+        own = [row for row in rows.values() if row not in shared]
+        lines += [f"### {title}", "", f"`{file}`; each is {where}.", ""]
         lines += [
-            f"### {title}",
-            "",
-            f"`{file}`; each is {where}.",
-            "",
             "| parameter | default | values | meaning |",
             "| --- | --- | --- | --- |",
+            *own,
+            "",
         ]
-        for name, one in part(_document(file), "Parameters").items():
-            parameter = mapping_of(one)
-            default = "*asked*" if "Default" not in parameter else _shown(parameter["Default"])
-            values, meaning = _values(parameter), _cell(str(parameter["Description"]))
-            lines.append(f"| `{name}` | {default} | {values} | {meaning} |")
-        lines.append("")
+        if also := [f"`{name}`" for name, row in rows.items() if row in shared]:
+            lines += [f"Also, as of the engine: {', '.join(also)}.", ""]
     return "\n".join(lines).rstrip()
+
+
+def _rows(file: str) -> dict[str, str]:
+    rows, before = dict[str, str](), ""
+    for name, one in part(_document(file), "Parameters").items():
+        parameter = mapping_of(one)
+        default = "*asked*" if "Default" not in parameter else _shown(parameter["Default"])
+        values, meaning = _values(parameter), _cell(str(parameter["Description"]))
+        shown = "as above" if values == before and len(values) >= LONG_VALUES else values
+        rows[name] = f"| `{name}` | {default} | {shown} | {meaning} |"
+        before = values
+    return rows
 
 
 def _document(file: str) -> Document:

@@ -1,4 +1,6 @@
-"""Generates the diagrams and the table of docs/reference/states.md from the transition tables.
+"""Generates the diagrams of a task and the table of a step on docs/reference/states.md.
+
+Both are made from the transition tables.
 
 `python -m tools.reference` writes them into the page.
 """
@@ -8,53 +10,28 @@ from collections.abc import Iterable
 from roundsman.engine.transitions import (
     SAME,
     STALE,
-    STEPS,
     TASKS,
     TRANSITIONS,
     MayBecome,
     StepEvent,
     TaskEvent,
-    Transition,
 )
-from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.states import END_STATES, TaskState
 
 BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
-BY_PEOPLE = frozenset(
-    {
-        StepEvent.EXTENDED,
-        StepEvent.DUE_EARLIER,
-        StepEvent.REMOVED,
-        StepEvent.RESUBMITTED,
-        StepEvent.BEGUN_ANEW,
-        StepEvent.RESOLVED_DONE,
-        StepEvent.RESOLVED_NOT_DONE,
-    }
-)
-AT_REST = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
-"""The states in which a step may stay permanently, although its undo may begin."""
 
 Arrow = tuple[str, str, str]
 
 
 def diagrams() -> str:
-    """Return the diagrams of tasks and steps: automatic transitions and those by people."""
+    """Return the diagrams of a task: its automatic transitions and those by people."""
     return "\n".join(
         [
-            "### The states of a task",
-            "",
             *_fence(_task_lines()),
             "",
             "By a person, an operator or the customer who cancels:",
             "",
             *_fence(_drawn(_task_arrows(people=True))),
-            "",
-            "### The states of a step",
-            "",
-            *_fence(_step_lines()),
-            "",
-            "By an operator:",
-            "",
-            *_fence(_drawn(_step_arrows(people=True))),
         ]
     )
 
@@ -94,24 +71,6 @@ def _task_lines() -> list[str]:
     begin = [f"[*] --> {state.value}" for state in (TaskState.SCHEDULED, TaskState.PENDING)]
     end = [f"{state.value} --> [*]" for state in TaskState if state in END_STATES]
     return [*begin, *_drawn(_task_arrows(people=False)), *end]
-
-
-def _step_arrows(*, people: bool) -> list[Arrow]:
-    found = (
-        (before.state.value, entry.state.value, event.value)
-        for (before, event), entry in STEPS.items()
-        if isinstance(entry, Transition) and people is (event in BY_PEOPLE)
-    )
-    return list(dict.fromkeys(found))
-
-
-def _step_lines() -> list[str]:
-    arrows = _step_arrows(people=False)
-    left = {before for before, _, _ in arrows}
-    end = [
-        f"{state.value} --> [*]" for state in ProcessState if state in AT_REST or state not in left
-    ]
-    return [f"[*] --> {ProcessState.PENDING.value}", *_drawn(arrows), *end]
 
 
 def _drawn(arrows: Iterable[Arrow]) -> list[str]:

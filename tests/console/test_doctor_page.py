@@ -1,4 +1,4 @@
-"""docs/runbook/findings.md has an entry for each kind of finding, in the doctor's words."""
+"""docs/runbook/doctor.md has an entry for each kind of finding, in the doctor's words."""
 
 import os
 import re
@@ -7,17 +7,17 @@ from roundsman_console.facts.doctor.catalog import CATALOG
 from roundsman_console.facts.doctor.documents import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
-PAGE = RUNBOOK / "findings.md"
+PAGE = RUNBOOK / "doctor.md"
 _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
 
 
 def entries() -> str:
     """The table as the catalogue has it, the worst first."""
-    lines = ["| finding | severity | what it means | repair |", "| --- | --- | --- | --- |"]
+    lines = ["| finding | severity | what it means |", "| --- | --- | --- |"]
     severities = list(Severity)
     for kind in sorted(FindingKind, key=lambda one: severities.index(CATALOG[one].severity)):
         entry = CATALOG[kind]
-        lines.append(f"| `{kind}` | {entry.severity} | {entry.means} | {entry.repair} |")
+        lines.append(f"| `{kind}` | {entry.severity} | {entry.means} |")
     return "\n".join([*lines, ""])
 
 

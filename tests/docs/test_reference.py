@@ -47,9 +47,27 @@ def test_every_generated_page_says_what_writes_it() -> None:
 
 def test_the_default_of_an_option_and_of_a_parameter_are_its_value() -> None:
     page = BLOCKS["commands"][1]()
-    assert "| `--every` | `5` |" in page
-    assert "<" not in "".join(re.findall(r"^\| `--[^|]*\|([^|]*)\|", page, re.MULTILINE))
+    assert "\n- `--every` (`5`): " in page
+    defaults = re.findall(r"^- `--[^(:]*\((.*?)\): ", page, re.MULTILINE)
+    assert "`10.0`" in defaults
+    assert "<" not in "".join(defaults)
     assert "| `AlertEmail` | *none* |" in BLOCKS["parameters"][1]()
+
+
+def test_options_that_commands_have_together_are_named_together() -> None:
+    commands = BLOCKS["commands"][1]().split("\n### roundsman ")
+    also = {one.split("\n")[0]: one.rpartition("Also: ")[2].strip() for one in commands}
+    together = "the *filter*, the options of a *bulk run*."
+    assert also["undo"].endswith(together)
+    assert also["ls"].endswith("the *filter*.")
+    assert "`--anyway`" in also["bulk resume"]
+    assert "*" not in also["bulk resume"]
+
+
+def test_a_parameter_that_is_that_of_the_engine_is_described_once() -> None:
+    page = BLOCKS["parameters"][1]()
+    assert page.count("\n| `PythonRuntime` |") == 1
+    assert page.count("Also, as of the engine: ") == 2
 
 
 def tables_of(module: ModuleType) -> list[FieldTable[Any, Any, Any]]:
@@ -68,7 +86,7 @@ MODULES = {
 @pytest.mark.parametrize("page", MODULES)
 def test_every_field_of_a_table_is_on_its_page(page: str) -> None:
     text = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    rows = set(re.findall(r"^- `(\w+)` \(", text, re.MULTILINE))
     for module in MODULES[page]:
         tables = tables_of(module)
         assert tables, module
@@ -78,17 +96,16 @@ def test_every_field_of_a_table_is_on_its_page(page: str) -> None:
 
 def test_a_row_says_the_fields_name_value_default_and_meaning() -> None:
     rows = field_pages.step().splitlines()
-    assert rows[0] == "| field | value | if absent | meaning |"
-    found = {row.split("`")[1]: row for row in rows[2:] if row.startswith("| `")}
+    found = {row.split("`")[1]: row for row in rows if row.startswith("- `")}
     assert found["Round"] == (
-        "| `Round` | whole number | 1 | The generation of the idempotency key;"
-        " a fresh key begins the next round. |"
+        "- `Round` (whole number, else 1): The generation of the idempotency key;"
+        " a fresh key begins the next round."
     )
-    assert "| `skipped`, `next agent`, `new key` | none |" in found["AfterUndo"]
+    assert "(`skipped`, `next agent`, `new key`): " in found["AfterUndo"]
     assert "absent if it stays Undone" in found["AfterUndo"]
     assert "tried before `Agent`" in found["Tried"]
-    assert "| true or false | false |" in found["Waiting"]
-    assert "*required*" in found["ProcessState"]
+    assert "(true or false, else false): " in found["Waiting"]
+    assert ", *required*): " in found["ProcessState"]
 
 
 def test_a_field_without_a_docstring_is_refused() -> None:

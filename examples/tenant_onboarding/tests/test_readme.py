@@ -22,7 +22,7 @@ from roundsman_testing.world.aws import WorldAws
 
 PROJECT = Path(__file__).parents[1]
 PAGE = (PROJECT / "README.md").read_text(encoding="utf-8")
-TYPED = [
+TYPED: list[str] = [
     line
     for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S)
     for line in block.splitlines()

@@ -1,6 +1,6 @@
 """Each way in which a remote service can be bad, at a real one on loopback: what becomes of it.
 
-docs/reference/agent.md has the table of them, and a test that each row's test is here.
+docs/reference/agent.md has the table of them, and a test that each of its reasons is tested here.
 """
 
 import io

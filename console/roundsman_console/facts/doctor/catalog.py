@@ -1,6 +1,6 @@
 """The kinds of findings: the severity of each, what it means, and how to repair it.
 
-A test checks that docs/runbook/findings.md has an entry for each kind.
+A test checks that docs/runbook/doctor.md has an entry for each kind.
 """
 
 from collections.abc import Mapping

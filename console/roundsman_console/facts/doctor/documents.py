@@ -62,7 +62,7 @@ class FindingDocument(TypedDict):
     """One thing that is wrong."""
 
     kind: FindingKind
-    """docs/runbook/findings.md has an entry for each kind."""
+    """docs/runbook/doctor.md has an entry for each kind."""
     severity: Severity
     where: str
     """The order, queue, function, table, alarm or shard."""
