@@ -33,11 +33,10 @@ from roundsman_console.acts.verbs import VERBS
 from roundsman_console.base.constraints import Instant, Keyword
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
-from roundsman_console.facts.alert import documents as alerts
-from roundsman_console.facts.alert import messages as alert_messages
 from roundsman_console.facts.audit import documents as audit
 from roundsman_console.facts.cost import documents as cost
-from roundsman_console.facts.doctor import documents as doctor
+from roundsman_console.facts.finding import documents as findings
+from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
 from roundsman_console.facts.orders import documents as exports
@@ -61,7 +60,7 @@ Schema: TypeAlias = dict[str, object]
 DOCUMENTS: Mapping[str, object] = {
     "agents": agents.AgentListDocument,
     "alert message": alert_messages.AlertMessageDocument,
-    "alerts": alerts.AlertListDocument,
+    "alerts": findings.AlertListDocument,
     "audit": audit.AuditDocument,
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
@@ -73,7 +72,7 @@ DOCUMENTS: Mapping[str, object] = {
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
     "delete": tables.TablesDocument,
-    "doctor": doctor.ReportDocument,
+    "doctor": findings.ReportDocument,
     "export": exports.ExportDocument,
     "groups ls": groups.GroupListDocument,
     "groups show": groups.GroupDetailsDocument,

@@ -8,8 +8,8 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.facts.doctor.report import Finding
-from roundsman_console.facts.doctor.tasks import TasksRead, findings
+from roundsman_console.facts.finding.report import Finding
+from roundsman_console.facts.finding.tasks import TasksRead, findings
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
 from tests.support.steps import step_record
 

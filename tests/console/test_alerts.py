@@ -9,18 +9,17 @@ import pytest
 
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.facts.alert.documents import AlertSeverity
-from roundsman_console.facts.alert.standing import (
+from roundsman_console.facts.finding.queues import dead_letters, rejected
+from roundsman_console.facts.finding.report import newest_first
+from roundsman_console.facts.finding.standing import (
     Alarm,
     each_once,
-    newest_first,
     of_alarms,
-    of_dead_letters,
     of_groups,
     of_holds,
-    of_rejected,
     of_scheduler,
 )
+from roundsman_console.facts.finding.table import AlertSeverity
 from tests.console.operators import Operator, at_each_call, document, holds_of, note_reply_read
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order
@@ -51,7 +50,7 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() 
         "200 orders archived (order_fulfilment, charge_card): Declined: the acquirer sent # <b>"
     )
     assert (found.severity, found.since, found.count) == ("error", 1_000, 200)
-    assert found.look == "roundsman ls --group f-1a2b3c4d"
+    assert found.command == "roundsman ls --group f-1a2b3c4d"
     assert of_groups([replace(GROUP, closed_at=3_000)], COUNTED) == []
     assert of_groups([replace(GROUP, count=0)], COUNTED) == []
     [not_alerted] = of_groups([replace(GROUP, alerted_at=None, count=1)], COUNTED)
@@ -81,12 +80,12 @@ def test_circuits_and_holds_stand_while_they_are_in_force() -> None:
             Hold("mail", OPERATOR, 1, 2, "maintenance", "amy"),
         ]
     )
-    assert (circuit.kind, circuit.severity, circuit.look) == (
+    assert (circuit.kind, circuit.severity, circuit.command) == (
         "circuit",
         "error",
         "roundsman agents",
     )
-    assert (hold.kind, hold.severity, hold.look) == ("hold", "info", "roundsman release mail")
+    assert (hold.kind, hold.severity, hold.command) == ("hold", "info", "roundsman release mail")
 
 
 def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
@@ -96,21 +95,37 @@ def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
     assert len(names) > 40
     found = of_alarms([Alarm(name, "why", 1) for name in names])
     assert {one.severity for one in found} <= set(get_args(AlertSeverity))
-    by_name = {one.about: one.look for one in found}
+    by_name = {one.where: one.alert_document()["next"] for one in found}
     assert by_name["PaymentReplyDeadLettersAlarm"] == "roundsman dlq ls PaymentReplyQueue"
     assert by_name["RejectedMessagesAlarm"] == "roundsman rejected ls"
     assert by_name["SupervisorErrorsAlarm"] == "roundsman doctor"
     [unknown] = of_alarms([Alarm("SomethingElse", "why", 1)])
-    assert (unknown.severity, unknown.look) == ("error", "roundsman doctor")
+    assert (unknown.severity, unknown.alert_document()["next"]) == ("error", "roundsman doctor")
 
 
 def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() -> None:
     [old] = of_groups([GROUP], COUNTED)
     [new] = of_groups([replace(GROUP, since=9_000)], COUNTED)
-    [dead] = of_dead_letters({"SchedulerQueue": 2, "MailReplyQueue": 0})
-    [rejected] = of_rejected(1)
-    assert newest_first([rejected, old, dead, new]) == [new, old, dead, rejected]
-    assert of_rejected(0) == []
+    [dead] = dead_letters("SchedulerQueue", 2)
+    [lost] = rejected(1)
+    assert newest_first([lost, old, dead, new]) == [new, old, dead, lost]
+
+
+def test_what_was_set_aside_is_an_alert_in_other_words_than_the_doctors() -> None:
+    [dead] = dead_letters("SchedulerQueue", 2)
+    assert dead.alert_document() == {
+        "kind": "dead_letters",
+        "about": "SchedulerQueue",
+        "severity": "error",
+        "since": None,
+        "count": 2,
+        "sentence": "2 messages of SchedulerQueue failed every delivery",
+        "next": "roundsman dlq ls SchedulerQueue",
+    }
+    [one], [many] = rejected(1), rejected(3)
+    assert one.sentence == "1 message was rejected: no redelivery can succeed"
+    assert many.sentence == "3 messages were rejected: no redelivery can succeed"
+    assert (one.severity, one.command) == ("warning", "roundsman rejected ls")
 
 
 def test_a_scheduler_that_is_behind_for_a_minute_is_one_problem() -> None:
@@ -118,7 +133,7 @@ def test_a_scheduler_that_is_behind_for_a_minute_is_one_problem() -> None:
     assert found.sentence == (
         "the scheduler is 12 min behind: orders are late, and none fails for that"
     )
-    assert (found.kind, found.about, found.look) == ("behind", "scheduler", "roundsman stats")
+    assert (found.kind, found.where, found.command) == ("behind", "scheduler", "roundsman stats")
     assert of_scheduler({"payment/replies": 59_999}) == of_scheduler({}) == []
 
 
@@ -126,7 +141,7 @@ def test_the_alarms_of_the_same_backlog_are_not_listed_again() -> None:
     names = ("SchedulerBehindAlarm", "SchedulerBacklogAlarm", "SubmissionBacklogAlarm")
     raised = of_alarms([Alarm(name, "why", 1) for name in names])
     behind = of_scheduler({"scheduler/commands": 720_000})
-    assert [one.about for one in each_once([*raised, *behind])] == [
+    assert [one.where for one in each_once([*raised, *behind])] == [
         "SubmissionBacklogAlarm",
         "scheduler",
     ]

@@ -6,15 +6,15 @@ import pytest
 
 from roundsman_console.aws.subscriptions import Subscriptions
 from roundsman_console.aws.versions import FunctionVersions
-from roundsman_console.facts.doctor.queues import (
+from roundsman_console.facts.finding.queues import (
     MappingFact,
     dead_letters,
     rejected,
     signals_without_id,
     unread,
 )
-from roundsman_console.facts.doctor.report import Finding
-from roundsman_console.facts.doctor.stack import (
+from roundsman_console.facts.finding.report import Finding
+from roundsman_console.facts.finding.stack import (
     function_findings,
     schedule_findings,
     silent_alarm,

@@ -3,8 +3,7 @@
 import os
 import re
 
-from roundsman_console.facts.doctor.catalog import CATALOG
-from roundsman_console.facts.doctor.documents import FindingKind, Severity
+from roundsman_console.facts.finding.table import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
 PAGE = RUNBOOK / "doctor.md"
@@ -12,12 +11,11 @@ _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", r
 
 
 def entries() -> str:
-    """The table as the catalogue has it, the worst first."""
+    """The table of the doctor's findings, the worst first."""
     lines = ["| finding | severity | what it means |", "| --- | --- | --- |"]
     severities = list(Severity)
-    for kind in sorted(FindingKind, key=lambda one: severities.index(CATALOG[one].severity)):
-        entry = CATALOG[kind]
-        lines.append(f"| `{kind}` | {entry.severity} | {entry.means} |")
+    for kind in sorted(FindingKind, key=lambda one: severities.index(one.severity)):
+        lines.append(f"| `{kind}` | {kind.severity} | {kind.means} |")
     return "\n".join([*lines, ""])
 
 

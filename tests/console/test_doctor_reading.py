@@ -10,9 +10,9 @@ import pytest
 
 from roundsman.errors import TryAgain
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.facts.doctor.orders import TRIES, existing
-from roundsman_console.facts.doctor.report import Looking, Unseen
-from roundsman_console.facts.doctor.stack import look_at_table
+from roundsman_console.facts.finding.orders import TRIES, existing
+from roundsman_console.facts.finding.report import Looking, Unseen
+from roundsman_console.facts.finding.stack import look_at_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

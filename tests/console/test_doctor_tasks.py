@@ -7,10 +7,10 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Owed, Task
-from roundsman_console.facts.doctor.documents import Severity
-from roundsman_console.facts.doctor.orders import order_without_task
-from roundsman_console.facts.doctor.report import in_order
-from roundsman_console.facts.doctor.tasks import findings, spans
+from roundsman_console.facts.finding.orders import order_without_task
+from roundsman_console.facts.finding.report import in_order
+from roundsman_console.facts.finding.table import Severity
+from roundsman_console.facts.finding.tasks import findings, spans
 from tests.console.doctor_samples import (
     GROUP,
     HEALTHY,
@@ -174,7 +174,7 @@ def test_an_order_without_task_is_lost_only_where_no_retention_explains_it() -> 
 def test_the_worst_comes_first() -> None:
     task = owing(claimed(born()), "started")
     facts = with_tasks(task, now=NOW + HOUR)
-    severities = [one.entry.severity for one in in_order(findings(facts))]
+    severities = [one.kind.severity for one in in_order(findings(facts))]
     assert severities == sorted(severities, key=list(Severity).index)
     assert severities == [Severity.CRITICAL, Severity.WARNING]
 

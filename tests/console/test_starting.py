@@ -34,7 +34,7 @@ NEVER = {
     "rich.markdown",
     "roundsman.alerts",
     "roundsman_console.acts.bulk.start",
-    "roundsman_console.facts.doctor",
+    "roundsman_console.facts.finding",
     "roundsman_console.acts.order.commands",
     "roundsman_console.facts.orders.selection",
     "roundsman.submission",

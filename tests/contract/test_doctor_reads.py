@@ -9,9 +9,9 @@ from roundsman.aws.dynamodb.codec import task_item
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.facts.doctor.orders import look_deep
-from roundsman_console.facts.doctor.report import Looking
-from roundsman_console.facts.doctor.tasks import read_tasks
+from roundsman_console.facts.finding.orders import look_deep
+from roundsman_console.facts.finding.report import Looking
+from roundsman_console.facts.finding.tasks import read_tasks
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import World
 
@@ -63,8 +63,8 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
 def test_a_deep_look_reads_every_row_of_both_tables(
     local_world: World, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.facts.doctor.orders.AT_ONCE", 2)  # several pages
-    monkeypatch.setattr("roundsman_console.facts.doctor.orders.now", lambda: NOW)
+    monkeypatch.setattr("roundsman_console.facts.finding.orders.AT_ONCE", 2)  # several pages
+    monkeypatch.setattr("roundsman_console.facts.finding.orders.now", lambda: NOW)
     local_world.plans().put_plan(PLAN)
     kept = replace(born(), retain_for=3600 * SECOND)
     for number in range(5):

@@ -10,12 +10,10 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.unread import Unread
 from roundsman_console.faces.web.addresses import page_of_command
 from roundsman_console.faces.web.pages import overview as overview_page
-from roundsman_console.faces.web.pages.attention import attention, of_doctor, of_supervisor
-from roundsman_console.facts.alert.documents import AlertKind
-from roundsman_console.facts.alert.reading import StandingAlerts
-from roundsman_console.facts.alert.standing import Alarm, StandingAlert, of_alarms
-from roundsman_console.facts.doctor.documents import FindingKind
-from roundsman_console.facts.doctor.report import Finding, Looked, Report, Unseen
+from roundsman_console.facts.finding.attention import attention, of_doctor, of_supervisor
+from roundsman_console.facts.finding.report import Finding, Looked, Report, StandingAlerts, Unseen
+from roundsman_console.facts.finding.standing import Alarm, of_alarms
+from roundsman_console.facts.finding.table import FindingKind, StandingKind, Trouble
 from roundsman_console.facts.orders.counts import Count, TaskCounts
 from roundsman_console.facts.overview.stats import Stats
 from tests.moto.orders import order
@@ -71,21 +69,21 @@ def test_a_stack_whose_supervisor_never_ran_says_so_until_it_runs(
 
 def test_critical_findings_of_the_doctor_need_attention_and_others_do_not() -> None:
     found = of_doctor(
-        report(
-            [
-                Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", "no subscription"),
-                Finding(FindingKind.TASK_STUCK, "ord-1", "overdue"),
-                Finding(FindingKind.TASK_STUCK, "ord-2", "overdue"),
-                Finding(FindingKind.TTL_OFF, "Tasks", "TTL is not enabled"),
-                Finding(FindingKind.SUPERVISOR_LATE, "shard 0", "never visited"),
-            ]
-        )
+        [
+            Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", "no subscription"),
+            Finding(FindingKind.TASK_STUCK, "ord-1", "overdue"),
+            Finding(FindingKind.TASK_STUCK, "ord-2", "overdue"),
+            Finding(FindingKind.TTL_OFF, "Tasks", "TTL is not enabled"),
+            Finding(FindingKind.SUPERVISOR_LATE, "shard 0", "never visited"),
+        ]
     )
     assert [one.sentence for one in found] == [
         "alerts-unheard: AlertTopic: no subscription",
         "task-stuck: 2 places, first ord-1: overdue",
     ]
-    assert {(one.severity, one.page) for one in found} == {("critical", "/doctor")}
+    assert {(one.severity, overview_page.page_of(one)) for one in found} == {
+        ("critical", "/doctor")
+    }
 
 
 def test_the_overview_asks_the_doctor_and_keeps_what_it_said(browser: Browser) -> None:
@@ -115,29 +113,35 @@ def test_a_check_that_could_not_read_everything_is_made_again(
 
 
 def test_nothing_is_missing_if_everything_was_read() -> None:
-    alerts = StandingAlerts(missed=[Unread("Alarms", "no")])
+    alerts = StandingAlerts(unseen=[Unseen("Alarms", "no")])
     assert attention(alerts, None, report(), MINUTE).unread == (Unread("Alarms", "no"),)
     lacking = report(unseen=[Unseen("alarms", "the stack lists none", lacking=True)])
     assert attention(StandingAlerts(), None, lacking, MINUTE).unread == ()
 
 
 @pytest.mark.parametrize(
-    ("kind", "about", "look", "page"),
+    ("kind", "where", "about", "page"),
     [
-        ("group", "f-0a1b2c3d", "roundsman ls --group f-0a1b2c3d", "/groups/f-0a1b2c3d"),
-        ("dead_letters", "MailRequestQueue", "roundsman dlq ls MailRequestQueue", "/dead-letters"),
-        ("rejected", "RejectedQueue", "roundsman rejected ls", "/rejected"),
-        ("behind", "scheduler", "roundsman stats", "/#queues"),
-        ("hold", "mail", "roundsman release mail", "/agents"),
-        ("circuit", "mail", "roundsman agents", "/agents"),
+        (
+            StandingKind.GROUP,
+            "f-0a1b2c3d",
+            "roundsman ls --group f-0a1b2c3d",
+            "/groups/f-0a1b2c3d",
+        ),
+        (FindingKind.DEAD_LETTERS, "MailRequestQueue", None, "/dead-letters"),
+        (FindingKind.REJECTED, "RejectedQueue", None, "/rejected"),
+        (StandingKind.BEHIND, "scheduler", None, "/#queues"),
+        (StandingKind.HOLD, "mail", "roundsman release mail", "/agents"),
+        (StandingKind.CIRCUIT, "mail", None, "/agents"),
+        (FindingKind.SUPERVISOR_LATE, "", None, "/doctor"),
     ],
 )
 def test_each_alert_leads_to_the_page_of_its_next_command(
-    kind: AlertKind, about: str, look: str, page: str
+    kind: Trouble, where: str, about: str | None, page: str
 ) -> None:
-    alerts = StandingAlerts([StandingAlert(kind, about, "error", "x", look, AT)])
-    [concern] = attention(alerts, None, None, MINUTE).concerns
-    assert (concern.page, concern.since) == (page, AT)
+    alerts = StandingAlerts([Finding(kind, where, "x", about, since=AT)])
+    [found] = attention(alerts, None, None, MINUTE).findings
+    assert (overview_page.page_of(found), found.since) == (page, AT)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +171,8 @@ def test_a_finding_of_the_doctor_leads_to_its_page(browser: Browser) -> None:
 def test_each_alarm_leads_to_a_page() -> None:
     names = ("ArchivedTasksAlarm", "SupervisorErrorsAlarm", "MailDeadLettersAlarm", "OwnAlarm")
     alerts = StandingAlerts(of_alarms(Alarm(name, "x", AT) for name in names))
-    pages = [one.page for one in attention(alerts, None, None, MINUTE).concerns]
+    found = attention(alerts, None, None, MINUTE).findings
+    pages = [overview_page.page_of(one) for one in found]
     assert pages == ["/orders?state=Archived", "/doctor", "/dead-letters", "/doctor"]
 
 

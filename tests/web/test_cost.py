@@ -46,7 +46,7 @@ def test_the_figures_are_those_of_the_command_line(used: Browser) -> None:
 def test_a_stack_of_which_nothing_is_known_says_so(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.facts.cost.live.sums", lambda *_: {})
+    monkeypatch.setattr("roundsman_console.facts.cost.live.read_metrics", lambda *_: {})
     assert "CloudWatch has no figures for these" in browser.page("/cost?since=7d")
 
 

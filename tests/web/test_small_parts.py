@@ -11,9 +11,9 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web import remembered
-from roundsman_console.faces.web.pages.attention import Concern, worst_first
 from roundsman_console.faces.web.remembered import Remembered
-from roundsman_console.facts.alert.documents import AlertSeverity
+from roundsman_console.facts.finding.report import Finding, worst_first
+from roundsman_console.facts.finding.table import AlertSeverity, StandingKind
 from roundsman_console.facts.orders.reasons import reason_of
 from roundsman_console.inspector import Inspector
 from tests.support.machine_world import T0, World, plan, step
@@ -80,8 +80,8 @@ def test_an_order_that_completed_or_waits_for_its_time_says_so() -> None:
 
 
 def test_the_worst_alert_comes_first_and_of_one_severity_the_newest() -> None:
-    def concern(severity: AlertSeverity, since: int | None) -> Concern:
-        return Concern(severity, f"{severity}-{since}", "/", since)
+    def concern(severity: AlertSeverity, since: int | None) -> Finding:
+        return Finding(StandingKind.ALARM, "", f"{severity}-{since}", since=since, graded=severity)
 
     found = worst_first(
         [

@@ -8,8 +8,7 @@ import pytest
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import END_STATES
-from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.aws.throughput import (
+from roundsman_console.aws.metrics import (
     ENDS,
     HOUR,
     PERIOD,
@@ -18,6 +17,7 @@ from roundsman_console.aws.throughput import (
     Throughput,
     read_attempt_times,
 )
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.drawings.chart import HEIGHT, WIDTH, chart
 from roundsman_console.faces.web.pages import agents
 from tests.web.browsers import Browser
@@ -112,7 +112,7 @@ class CloudWatch:
         queries = cast("list[dict[str, dict[str, str]]]", asked["MetricDataQueries"])
         self.asked += [one["MetricStat"]["Stat"] for one in queries]
         at = [asked["StartTime"]]
-        values = {"average1": [1_500.4], "slow1": [4_000.0], "average0": []}
+        values = {"m2": [1_500.4], "m3": [4_000.0], "m0": []}
         return [
             {
                 "MetricDataResults": [

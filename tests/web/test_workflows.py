@@ -10,9 +10,8 @@ from botocore.exceptions import ClientError
 
 from roundsman.model.instants import DAY, MINUTE, iso
 from roundsman.model.states import TaskState
-from roundsman_console.aws.metrics import AT_ONCE
-from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.aws.step_metrics import (
+from roundsman_console.aws.metrics import (
+    AT_ONCE,
     Ends,
     StepTimes,
     has_step_metrics,
@@ -20,6 +19,7 @@ from roundsman_console.aws.step_metrics import (
     read_ends,
     read_step_times,
 )
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.pages import workflows
 from tests.moto.orders import order
 from tests.web.browsers import Browser

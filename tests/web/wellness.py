@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman_console.facts.doctor.report import Looked, Report
+from roundsman_console.facts.finding.report import Looked, Report
 from roundsman_testing.stack import Stack
 
 

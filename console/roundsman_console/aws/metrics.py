@@ -1,71 +1,306 @@
-"""Reads metrics from CloudWatch.
+"""Reads metrics from CloudWatch: orders over time, how orders ended, how steps and attempts did.
 
-AWS charges 0.01 USD per thousand metrics that are read.
+They are metrics of the functions' own decisions (decision 0050), in a namespace of the stack. The
+time of a step is that from the request of an attempt that succeeded to its reply. AWS charges 0.01
+USD per thousand metrics that are read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import DAY, MINUTE, SECOND
+from roundsman.model.states import END_STATES, TaskState
 from roundsman_console.aws.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
 
+Key = TypeVar("Key")
+Points: TypeAlias = Sequence[tuple[int, float]]
+"""Instants (epoch ms) with values, the oldest first."""
+
 AT_ONCE = 500
 """The largest number of metrics in one GetMetricData request."""
+HOUR = 60 * MINUTE
+PERIOD = HOUR // 2
+"""The length of a period of the throughput in ms."""
+PERIODS = 48
+"""The number of periods of the throughput: a day."""
+ENDS: Mapping[TaskState, str] = {
+    TaskState.COMPLETED: "TasksCompleted",
+    TaskState.UNDONE: "TasksUndone",
+    TaskState.CANCELLED: "TasksCancelled",
+    TaskState.ARCHIVED: "TasksArchived",
+}
+"""The metric that counts the tasks that came to each end."""
 
 
-def own_metrics(stack: DeployedStack) -> str:
-    """Return the namespace of the stack's own metrics."""
-    return f"Roundsman/{stack.name}"
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of CloudWatch, and what is read of it."""
+
+    namespace: str
+    name: str
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    statistic: str = "Sum"
 
 
-def metric_query(  # the parts of a metric
-    namespace: str,
-    name: str,
-    metric: str,
-    dimensions: Mapping[str, str],
-    period: int,
-    statistic: str = "Sum",
-) -> "MetricDataQueryTypeDef":
-    """A query of a metric by periods of `period` ms; `name` names its result."""
-    return {
-        "Id": name,
-        "MetricStat": {
-            "Metric": {
-                "Namespace": namespace,
-                "MetricName": metric,
-                "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions.items()],
-            },
-            "Period": period // SECOND,
-            "Stat": statistic,
-        },
-    }
+def own_metrics(stack_name: str) -> str:
+    """Return the namespace of the metrics of a stack's functions."""
+    return f"Roundsman/{stack_name}"
 
 
 def read_metrics(
-    stack: DeployedStack, queries: "Iterable[MetricDataQueryTypeDef]", start: int, end: int
-) -> dict[str, list[tuple[int, float]]]:
-    """Return the instants (epoch ms) and values of each metric that has any, the oldest first.
+    stack: DeployedStack, wanted: Mapping[Key, Metric], start: int, end: int, period: int
+) -> dict[Key, Points]:
+    """Read metrics from `start` to `end` (epoch ms), by periods of `period` ms, under their keys.
 
-    It is one request for each AT_ONCE metrics.
+    A metric without values is left out. It is one request for each AT_ONCE metrics.
     """
-    found: dict[str, list[tuple[int, float]]] = {}
-    wanted = [*queries]
-    for first in range(0, len(wanted), AT_ONCE):
+    found: dict[Key, list[tuple[int, float]]] = {}
+    keys = [*wanted]
+    for first in range(0, len(keys), AT_ONCE):
+        some = keys[first : first + AT_ONCE]
         pages = stack.cloudwatch.get_paginator("get_metric_data").paginate(
-            MetricDataQueries=wanted[first : first + AT_ONCE],
+            MetricDataQueries=[
+                _query(f"m{place}", wanted[key], period) for place, key in enumerate(some)
+            ],
             StartTime=_instant(start),
             EndTime=_instant(end),
         )
         for result in (one for page in pages for one in page["MetricDataResults"]):
             times = [round(one.timestamp() * SECOND) for one in result.get("Timestamps", [])]
             points = zip(times, result.get("Values", []), strict=True)
-            found.setdefault(result["Id"], []).extend(points)
-    return {name: sorted(points) for name, points in found.items() if points}
+            found.setdefault(some[int(result["Id"].removeprefix("m"))], []).extend(points)
+    return {key: sorted(points) for key, points in found.items() if points}
+
+
+def sum_of(points: Points) -> float:
+    """Return the sum of the values."""
+    return sum(value for _, value in points)
+
+
+def _query(name: str, metric: Metric, period: int) -> "MetricDataQueryTypeDef":
+    return {
+        "Id": name,
+        "MetricStat": {
+            "Metric": {
+                "Namespace": metric.namespace,
+                "MetricName": metric.name,
+                "Dimensions": [
+                    {"Name": key, "Value": value} for key, value in metric.dimensions.items()
+                ],
+            },
+            "Period": period // SECOND,
+            "Stat": metric.statistic,
+        },
+    }
 
 
 def _instant(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
+
+
+# --- Orders --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How many orders came to each end in a period."""
+
+    counts: Mapping[TaskState, int]
+
+    @property
+    def ended(self) -> int:
+        """The number of orders that ended."""
+        return sum(self.counts.values())
+
+    @property
+    def completed_share(self) -> float | None:
+        """The share of the ended orders that completed; None if none has ended."""
+        return self.counts.get(TaskState.COMPLETED, 0) / self.ended if self.ended else None
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """The orders that a stack accepted and ended, by periods of PERIOD ms, the oldest first."""
+
+    start: int
+    """The beginning of the first period, in epoch ms."""
+    accepted: tuple[int, ...]
+    ends: Mapping[TaskState, tuple[int, ...]]
+
+    @property
+    def last_hour(self) -> tuple[int, int]:
+        """How many orders were accepted and ended in the last two periods, the present one too."""
+        last = HOUR // PERIOD
+        return sum(self.accepted[-last:]), sum(sum(counts[-last:]) for counts in self.ends.values())
+
+    @property
+    def completed_share(self) -> float | None:
+        """The share of the ended orders that completed; None if none has ended."""
+        return Ends({state: sum(counts) for state, counts in self.ends.items()}).completed_share
+
+
+def read_throughput(stack: DeployedStack, at: int) -> Throughput:
+    """Read the orders of the day until `at` (epoch ms), with one request."""
+    start, own = at - at % PERIOD - (PERIODS - 1) * PERIOD, own_metrics(stack.name)
+    wanted: dict[TaskState | None, Metric] = {
+        None: Metric(own, "OrdersAccepted", {"service": "submission"})
+    }
+    for state, name in ENDS.items():
+        # A supervisor archives too, so that metric is without the function's name.
+        of = {} if state is TaskState.ARCHIVED else {"service": "scheduler"}
+        wanted[state] = Metric(own, name, of)
+    found = read_metrics(stack, wanted, start, at, PERIOD)
+    return Throughput(
+        start,
+        _by_period(found.get(None, ()), start),
+        {state: _by_period(found.get(state, ()), start) for state in ENDS},
+    )
+
+
+def _by_period(points: Points, start: int) -> tuple[int, ...]:
+    counts = [0] * PERIODS
+    for instant, value in points:
+        place = (instant - start) // PERIOD
+        if 0 <= place < PERIODS:
+            counts[place] += round(value)
+    return tuple(counts)
+
+
+def read_ends(
+    stack: DeployedStack, workflows: Sequence[str], start: int, end: int
+) -> dict[str, Ends]:
+    """Read how orders of the workflows ended from `start` to `end` (epoch ms, whole minutes).
+
+    A workflow without ended orders is left out. It is one request for each 125 workflows, with
+    four metrics a workflow.
+    """
+    wanted = {
+        (workflow, state): Metric(
+            own_metrics(stack.name), "WorkflowEnds", {"workflow": workflow, "state": state.value}
+        )
+        for workflow in workflows
+        for state in sorted(END_STATES)
+    }
+    read = read_metrics(stack, wanted, start, end, end - start)
+    found = {}
+    for workflow in workflows:
+        counts = {state: round(sum_of(read.get((workflow, state), ()))) for state in END_STATES}
+        if any(counts.values()):
+            found[workflow] = Ends(counts)
+    return found
+
+
+# --- Steps and attempts --------------------------------------------------------------------------
+
+STATISTICS: Mapping[str, tuple[str, str]] = {
+    "count": ("StepMs", "SampleCount"),
+    "half": ("StepMs", "p50"),
+    "most": ("StepMs", "p99"),
+    "failed": ("StepFailures", "Sum"),
+}
+"""What is read of each step: the name of the figure, its metric and its statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """The attempts of a step that ended in a period. Times are in ms."""
+
+    succeeded: int
+    failed: int
+    half: int | None
+    """Half of the attempts that succeeded took no longer; None if none succeeded."""
+    nearly_all: int | None
+    """99 of 100 attempts that succeeded took no longer; None if none succeeded."""
+
+    @property
+    def success_share(self) -> float | None:
+        """The share of the attempts that succeeded; None if there was none."""
+        attempts = self.succeeded + self.failed
+        return self.succeeded / attempts if attempts else None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptTimes:
+    """How long the attempts of an agent took in the last day, in ms."""
+
+    average: int
+    slow: int
+    """19 of 20 attempts took no longer."""
+
+
+def has_step_metrics(stack: DeployedStack) -> bool:
+    """Whether the stack has metrics by workflow and step; not if it was deployed before them."""
+    return stack.parameters.get("StepMetrics") == "true"
+
+
+def period_until(at: int, length: int) -> tuple[int, int]:
+    """The start and the end of a period of `length` ms that ends with the minute after `at`."""
+    end = at - at % MINUTE + MINUTE
+    return end - length, end
+
+
+def read_step_times(
+    stack: DeployedStack, workflow: str, steps: Sequence[str], start: int, end: int
+) -> dict[str, StepTimes]:
+    """Read the attempts of the steps from `start` to `end` (epoch ms, whole minutes).
+
+    A step without attempts is left out. It is one request for each 125 steps, with four metrics a
+    step.
+    """
+    wanted = {
+        (step, figure): Metric(
+            own_metrics(stack.name), metric, {"workflow": workflow, "step": step}, statistic
+        )
+        for step in steps
+        for figure, (metric, statistic) in STATISTICS.items()
+    }
+    read = read_metrics(stack, wanted, start, end, end - start)
+    found = {}
+    for step in steps:
+        count, half, most, failed = (read.get((step, figure), ()) for figure in STATISTICS)
+        if count or failed:
+            found[step] = StepTimes(
+                round(sum_of(count)), round(sum_of(failed)), _of_most(half, count), _longest(most)
+            )
+    return found
+
+
+def _of_most(points: Points, counts: Points) -> int | None:
+    """The value at the instant with the largest count.
+
+    CloudWatch may divide the period in two, and a percentile of both does not follow from theirs.
+    """
+    by_count = dict(counts)
+    most = max(points, key=lambda point: by_count.get(point[0], 0), default=None)
+    return None if most is None else round(most[1])
+
+
+def _longest(points: Points) -> int | None:
+    return round(max(value for _, value in points)) if points else None
+
+
+def read_attempt_times(
+    stack: DeployedStack, agents: Sequence[str], at: int
+) -> dict[str, AttemptTimes]:
+    """Read how long the attempts of the agents took in the day until `at` (epoch ms).
+
+    An agent without attempts is left out. One request, two metrics for each agent.
+    """
+    wanted = {
+        (agent, statistic): Metric(
+            own_metrics(stack.name), "StepAttemptMs", {"service": agent}, statistic
+        )
+        for agent in agents
+        for statistic in ("Average", "p95")
+    }
+    found = read_metrics(stack, wanted, at - DAY, at, DAY)
+    return {
+        agent: AttemptTimes(round(average[-1][1]), round(slow[-1][1]))
+        for agent in agents
+        if (average := found.get((agent, "Average"))) and (slow := found.get((agent, "p95")))
+    }

@@ -42,12 +42,12 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.limits import WAIT
 from roundsman_console.facts.agent.reading import AgentNow, find_agent, find_agents
-from roundsman_console.facts.alert.reading import StandingAlerts, read_standing
 from roundsman_console.facts.audit.audit import audit_stack
 from roundsman_console.facts.audit.reading import MOST, Scope, estimate
 from roundsman_console.facts.audit.report import AuditReport
-from roundsman_console.facts.doctor.doctor import Doctor
-from roundsman_console.facts.doctor.report import Report
+from roundsman_console.facts.finding.doctor import Doctor
+from roundsman_console.facts.finding.report import Report, StandingAlerts
+from roundsman_console.facts.finding.standing import read_standing
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.facts.order.lookup import find_shown, shown_tasks
 from roundsman_console.facts.order.timeline import Happening, happenings

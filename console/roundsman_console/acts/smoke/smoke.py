@@ -12,7 +12,7 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman.client import Client
+from roundsman.client import OrderEnded, OrderRejected, OrderStatus, WaitResult
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.instants import SECOND
@@ -20,7 +20,8 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.acts.documents.smoke import SmokeDocument, SmokeOutcome
-from roundsman_console.acts.order.commands import CommandOutcome, send_command
+from roundsman_console.acts.order.commands import CommandOutcome, CommandResult, send_command
+from roundsman_console.acts.order.following import client_of, follow
 from roundsman_console.acts.order.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, now, wait_for
@@ -29,14 +30,9 @@ from roundsman_console.facts.order.view import may_stand
 from roundsman_console.facts.order.why import Diagnosis
 from roundsman_console.facts.order.why_facts import why, why_document
 from roundsman_console.facts.overview.queues import Queue, find_queues
-from roundsman_console.facts.set_aside.assess import order_of
-from roundsman_console.facts.set_aside.rejections import look_at_rejected, read_rejection
 
 REASON = "smoke test"
 _NOT_BEGUN: Final = (ProcessState.PENDING, ProcessState.SKIPPED)
-FIRST_LOOK_AT_REJECTED = 5.0  # seconds
-_LETTERS_READ = 50
-"""The number of rejected messages among which the order's event is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +66,8 @@ class SmokeResult:
     outcome: SmokeOutcome
     sentence: str
     seconds: float
+    state: TaskState | None = None
+    """The state of the task that was read last; None if none was."""
     task: Task | None = None
     changes: Sequence[str] = ()
     diagnosis: Diagnosis | None = None
@@ -91,7 +89,7 @@ class SmokeResult:
             "ok": self.ok,
             "outcome": self.outcome,
             "expected": spec.expect,
-            "state": self.task.state if self.task else None,
+            "state": self.state,
             "sentence": self.sentence,
             "changes": list(self.changes),
             "why": None if found is None else why_document(spec.order_id, self.task, found),
@@ -120,23 +118,33 @@ def run_smoke_test(
     sent: its `result` is a SmokeResult.
     """
     test = _Test(stack, spec, progress)
-    Client(stack.outputs, sqs=stack.sqs).submit(spec.event)
+    client = client_of(stack)
+    client.submit(spec.event)
+    test.note(f"sent {spec.order_id} to {stack.name}")
+
+    def followed() -> WaitResult | None:
+        try:
+            return follow(client, spec.order_id, test.left, test.changed)
+        except (TryAgain, SchemaTooNew, UnreadableRecord):
+            return None  # `why` says it
+
     try:
-        test.note(f"sent {spec.order_id} to {stack.name}")
-        wait_for(test.look, spec.within)
-        return test.result()
-    except KeyboardInterrupt as interrupt:
-        result = SmokeResult(
-            spec=spec,
-            outcome="notEnded",
-            sentence=f"Interrupted: {spec.order_id} was sent, and continues.",
-            seconds=test.seconds,
-            task=test.task,
-            changes=test.changes,
-            left=(f"the order {spec.order_id} goes on by itself",),
-            next=command_line("why", spec.order_id),
-        )
-        raise Interrupted(f"{result.sentence} See: {result.next}", result) from interrupt
+        end = followed()
+        if test.undoes_archived():
+            end = followed()
+        if (
+            isinstance(end, OrderEnded)
+            and not test.is_undo_pending
+            and wait_for(test.is_settled, test.left)
+        ):
+            return test.ended(end.status)
+        return test.stuck(test.status) if test.status else test.without_task(end)
+    except (KeyboardInterrupt, Interrupted) as interrupt:
+        sentence = f"Interrupted: {spec.order_id} was sent, and continues."
+        left = [f"the order {spec.order_id} goes on by itself"]
+        following = command_line("why", spec.order_id)
+        result = test.result("notEnded", sentence, left=left, next=following)
+        raise Interrupted(f"{sentence} See: {following}", result) from interrupt
 
 
 @dataclass
@@ -146,206 +154,189 @@ class _Test:
     stack: DeployedStack
     spec: SmokeSpec
     progress: Callable[[str], None]
+    status: OrderStatus | None = None
+    """What was read of the order last; None if nothing was."""
     task: Task | None = None
+    """The task that has ended, once it is read."""
     changes: list[str] = field(default_factory=list)
-    asked: str = ""
-    """What was asked of the scheduler: `cancel`, `undo`, or nothing yet."""
+    asked: CommandResult | None = None
+    """What was asked of the scheduler, a cancellation or an undo; None for nothing yet."""
     refused: str = ""
-    """Why the scheduler would refuse that; empty if it does not."""
+    """Why the scheduler refuses that; empty if it does not."""
     archived: str = ""
     """Why the order was archived before it was undone; empty if it was not."""
-    rejected: str = ""
-    """Why the event was rejected; empty if it was not, as far as is known."""
-    look_at_rejected_after: float = FIRST_LOOK_AT_REJECTED
-    """The seconds after which an order without a task is looked for in the RejectedQueue."""
     began: float = field(default_factory=moment)
 
     @property
     def seconds(self) -> float:
         return moment() - self.began
 
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self.spec.within - self.seconds
+
+    @property
+    def is_undo_pending(self) -> bool:
+        """Whether it is not known what became of the undo of an archived order."""
+        asked = self.asked
+        return bool(self.archived and asked and asked.outcome is CommandOutcome.UNCONFIRMED)
+
     def note(self, change: str) -> None:
         line = f"{self.seconds:.1f} s  {change}"
         self.changes.append(line)
         self.progress(line)
 
-    def look(self) -> bool | None:
-        """Read the task once; True if there is nothing more to wait for."""
-        try:
-            task = self.stack.tasks.load(self.spec.order_id, now())
-        except TryAgain:
-            return None
-        except (SchemaTooNew, UnreadableRecord):
-            return True
-        if task is None:
-            return True if self._is_rejected() else None
-        if self.task is None or task.version != self.task.version:
-            self._note_changes(task)
-            self.task = task
-        if self.spec.undo and not self.asked:
-            self._undo(task)
-        return True if task.ended and not task.owed and not self._undoes(task) else None
+    def changed(self, status: OrderStatus) -> None:
+        """Note what has changed, and cancel the order once a step of it has begun."""
+        before, self.status = self.status, status
+        for name, state in status.steps.items():
+            if before is None or before.steps.get(name, ProcessState.PENDING) is not state:
+                self.note(f"{name} {state}")
+        if before is None or before.state is not status.state:
+            self.note(f"the order is {status.state}")
+        begun = any(state not in _NOT_BEGUN for state in status.steps.values())
+        if self.spec.undo and begun and not status.ended and self.asked is None:
+            self._send(CancelVerb(), 0)
 
-    def _is_rejected(self) -> bool:
-        """Look into the RejectedQueue, at growing intervals: a look hides its messages a while."""
-        if self.seconds >= self.look_at_rejected_after:
-            self.look_at_rejected_after = 2 * self.seconds
-            self.rejected = _rejected(self.stack, self.spec.order_id)
-        return bool(self.rejected)
+    def undoes_archived(self) -> bool:
+        """Undo the order if it was archived before it was cancelled; return whether it is undone.
 
-    def _note_changes(self, task: Task) -> None:
-        before = self.task
-        for name, step in task.steps.items():
-            if before is None or before.step(name).process_state is not step.process_state:
-                self.note(f"{name} {step.process_state}")
-        if before is None or before.state is not task.state:
-            self.note(f"the order is {task.state}")
+        A cancelled order whose undo failed is left: a second one would fail in the same way.
+        """
+        status = self.status
+        if status is None or not self.spec.undo or self.asked is not None:
+            return False
+        if status.state is not TaskState.ARCHIVED:
+            return False
+        self.archived = status.reason or "no reason is stored"
+        self._send(UndoVerb(), self.left)
+        return not self.refused and not self.is_undo_pending
 
-    def _undo(self, task: Task) -> None:
-        """Cancel the order once a step has begun; undo it if it was archived before."""
-        if task.state is TaskState.ARCHIVED:
-            self.archived = task.ending.why if task.ending else "no reason is stored"
-            self._send(task.task_id, UndoVerb())
-        elif not task.ended and _has_begun(task):
-            self._send(task.task_id, CancelVerb())
-
-    def _send(self, order: str, verb: OrderVerb) -> None:
-        found = send_command(self.stack, order, verb, by=self.spec.by, reason=REASON, wait=0)
-        if found.outcome is CommandOutcome.REFUSED and not _is_over(found.task):
+    def _send(self, verb: OrderVerb, wait: float) -> None:
+        order, by = self.spec.order_id, self.spec.by
+        found = send_command(self.stack, order, verb, by=by, reason=REASON, wait=wait)
+        completed = found.task is not None and found.task.state is TaskState.COMPLETED
+        if found.outcome is CommandOutcome.REFUSED and not completed:
             self.refused = found.sentence
-        self.asked = verb.name
+        self.asked = found
         self.note(f"{verb.name} asked" if found.sent else f"{verb.name} refused")
 
-    def _undoes(self, task: Task) -> bool:
-        """Whether an archived order is still to be undone."""
-        if task.state is not TaskState.ARCHIVED or not self.spec.undo or self.refused:
-            return False
-        if self.asked == "cancel":  # its undo failed, and a second one would fail in the same way
-            return False
-        return bool(self.archived)
+    def is_settled(self) -> bool | None:
+        """Read the task that has ended; None while it owes something."""
+        try:
+            self.task = self.stack.tasks.load(self.spec.order_id, now())
+        except TryAgain:
+            return None
+        return None if self.task is not None and self.task.owed else True
 
-    def result(self) -> SmokeResult:
-        """Return how it ended."""
-        task, spec = self.task, self.spec
-        if task is None:
-            return self._without_task()
-        if not task.ended or task.owed or self._undoes(task):
-            return self._stuck(task)
-        seconds = f"{self.seconds:.1f} s"
-        left = self._left(task)
-        if task.state is spec.expect and not (self.archived or self.refused):
-            return SmokeResult(
-                spec=spec,
-                outcome="asExpected",
-                sentence=f"{spec.order_id} is {task.state} after {seconds}, as expected.",
-                seconds=self.seconds,
-                task=task,
-                changes=self.changes,
-                left=left,
-            )
-        _, found = why(self.stack, spec.order_id)
-        reason = f": {task.ending.why}" if task.ending else ""
-        sentence = (
-            f"{spec.order_id} is {task.state} after {seconds}, and should be {spec.expect}{reason}."
+    def result(
+        self,
+        outcome: SmokeOutcome,
+        sentence: str,
+        *,
+        task: Task | None = None,
+        diagnosis: Diagnosis | None = None,
+        queues: Sequence[Queue] = (),
+        left: Sequence[str] = (),
+        next: str | None = None,  # as in the JSON
+    ) -> SmokeResult:
+        return SmokeResult(
+            spec=self.spec,
+            outcome=outcome,
+            sentence=sentence,
+            seconds=self.seconds,
+            state=self.status.state if self.status else None,
+            task=task,
+            changes=self.changes,
+            diagnosis=diagnosis,
+            queues=queues,
+            left=left,
+            next=next,
         )
+
+    def ended(self, status: OrderStatus) -> SmokeResult:
+        """The order has ended, as expected or not."""
+        spec, order = self.spec, self.spec.order_id
+        now_is = f"{order} is {status.state} after {self.seconds:.1f} s"
+        stands = may_stand(self.task) if self.task else []
+        left = [f"the effects of {', '.join(stands)} of {order}"] if stands else []
+        if status.state is spec.expect and not (self.archived or self.refused):
+            return self.result("asExpected", f"{now_is}, as expected.", left=left)
+        task, found = why(self.stack, order)
+        reason = f": {status.reason}" if status.reason else ""
+        sentence = f"{now_is}, and should be {spec.expect}{reason}."
         if self.archived:
             sentence += f" It was archived first: {self.archived}."
         if self.refused:
             sentence += f" {self.refused}"
-        elif spec.undo and task.state is TaskState.COMPLETED:
+        elif spec.undo and status.state is TaskState.COMPLETED:
             sentence += (
                 " It completed before the cancellation reached it. `roundsman undo` takes it back. "
                 "For an order that is always undone, send one that its last service refuses, with "
                 "--expect Undone."
             )
-        return SmokeResult(
-            spec=spec,
-            outcome="endedOtherwise",
-            sentence=sentence,
-            seconds=self.seconds,
-            task=task,
-            changes=self.changes,
-            diagnosis=found,
-            left=left,
-            next=command_line("show", spec.order_id) if found.next is None else found.next,
+        following = found.next or command_line("show", order)
+        return self.result(
+            "endedOtherwise", sentence, task=task, diagnosis=found, left=left, next=following
         )
 
-    def _left(self, task: Task) -> list[str]:
-        stands = may_stand(task)
-        if not stands:
-            return []
-        return [f"the effects of {', '.join(stands)} of {task.task_id}"]
-
-    def _stuck(self, task: Task) -> SmokeResult:
-        _, found = why(self.stack, task.task_id)
+    def stuck(self, status: OrderStatus) -> SmokeResult:
+        """The order has not ended in time."""
+        order, asked = self.spec.order_id, self.asked
+        task, found = why(self.stack, order)
         queues = _busy(self.stack)
         sentence = (
-            f"{task.task_id} has not ended within {self.spec.within:g} s; it is {task.state}. "
+            f"{order} has not ended within {self.spec.within:g} s; it is {status.state}. "
             f"{found.sentence}"
         )
         if queues:
             sentence += f" Messages wait in {', '.join(map(_queue_words, queues))}."
-        left = [f"the order {task.task_id}, which goes on by itself"]
-        if self.asked and not self.refused:
-            left.append(f"its {self.asked}, which takes effect when the scheduler handles it")
-        undo = command_line("cancel", task.task_id, options=("--reason", REASON))
-        return SmokeResult(
-            spec=self.spec,
-            outcome="notEnded",
-            sentence=sentence,
-            seconds=self.seconds,
+        left = [f"the order {order}, which goes on by itself"]
+        if asked and not self.refused:
+            left.append(f"its {asked.command}, which takes effect when the scheduler handles it")
+        following = found.next
+        if asked is None and following is None:
+            following = command_line("cancel", order, options=("--reason", REASON))
+        return self.result(
+            "notEnded",
+            sentence,
             task=task,
-            changes=self.changes,
             diagnosis=found,
             queues=queues,
             left=left,
-            next=found.next if self.asked or found.next else undo,
+            next=following,
         )
 
-    def _without_task(self) -> SmokeResult:
+    def without_task(self, end: WaitResult | None) -> SmokeResult:
         """The event was rejected, or waits, or its record cannot be read."""
-        order_id = self.spec.order_id
-        problems = self.rejected or _rejected(self.stack, order_id)
-        if problems:
-            return SmokeResult(
-                spec=self.spec,
-                outcome="rejected",
-                sentence=f"The submission function rejected {self.spec.file}: {problems}.",
-                seconds=self.seconds,
-                changes=self.changes,
+        order = self.spec.order_id
+        if isinstance(end, OrderRejected):
+            problems = "; ".join(map(str, end.problems))
+            return self.result(
+                "rejected",
+                f"The submission function rejected {self.spec.file}: {problems}.",
                 left=("the event in the RejectedQueue; it never becomes an order",),
                 next="roundsman rejected ls",
             )
         queues = _busy(self.stack)
         waits = f"Messages wait in {', '.join(map(_queue_words, queues))}." if queues else ""
         try:
-            _, found = why(self.stack, order_id)
+            task, found = why(self.stack, order)
             reason, diagnosis = found.sentence, found
         except NotFound as error:
-            reason, diagnosis = str(error), None
-        return SmokeResult(
-            spec=self.spec,
-            outcome="noTask",
-            sentence=(
-                f"{order_id} has no readable task {self.spec.within:g} s after it was sent. "
-                f"{waits or 'No queue has messages: read the log of the submission function.'} "
-                f"{reason}"
-            ),
-            seconds=self.seconds,
-            changes=self.changes,
+            task, reason, diagnosis = None, str(error), None
+        return self.result(
+            "noTask",
+            f"{order} has no readable task {self.spec.within:g} s after it was sent. "
+            f"{waits or 'No queue has messages: read the log of the submission function.'} "
+            f"{reason}",
+            task=task,
             diagnosis=diagnosis,
             queues=queues,
-            left=(f"the event of {order_id}; if it is read later, the order begins",),
-            next=command_line("why", order_id),
+            left=(f"the event of {order}; if it is read later, the order begins",),
+            next=command_line("why", order),
         )
-
-
-def _has_begun(task: Task) -> bool:
-    return any(step.process_state not in _NOT_BEGUN for step in task.steps.values())
-
-
-def _is_over(task: Task | None) -> bool:
-    return task is not None and task.ended
 
 
 def _busy(stack: DeployedStack) -> list[Queue]:
@@ -361,16 +352,3 @@ def _queue_words(queue: Queue) -> str:
     count = queue.waiting + queue.in_flight + queue.delayed
     oldest = "" if queue.oldest is None else f", the oldest for {queue.oldest // SECOND} s"
     return f"{queue.name} ({count}{oldest})"
-
-
-def _rejected(stack: DeployedStack, order_id: str) -> str:
-    """Return why the event was rejected; empty if it is not among the rejected messages."""
-    try:
-        with look_at_rejected(stack) as look:
-            for letter in look.letters(_LETTERS_READ):
-                found = read_rejection(letter)
-                if order_of(found.body) == order_id:
-                    return "; ".join(map(str, found.problems))
-    except (RoundsmanError, ClientError, BotoCoreError):
-        return ""  # only evidence: without it, the result names the queues
-    return ""

@@ -17,8 +17,9 @@ from roundsman_console.faces.cli.options import AsJson
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
-from roundsman_console.facts.alert.reading import StandingAlerts, alerts_document, read_standing
-from roundsman_console.facts.alert.standing import StandingAlert, newest_first
+from roundsman_console.facts.finding.report import StandingAlerts, newest_first
+from roundsman_console.facts.finding.standing import read_standing
+from roundsman_console.facts.finding.table import DOCTOR
 
 STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -39,19 +40,18 @@ def alerts_command(
     """
     with sentences():
         read = read_standing(find_stack(stack))
-        found = newest_first(read.standing)
         if as_json:
-            print(hinted_json(alerts_document(found[:limit], read, more=len(found) > limit)))
+            print(hinted_json(read.document(limit)))
         else:
-            _show(found, limit, read)
+            _show(read, limit)
         for problem in read.unread:
             complain(f"Some sources could not be read. {problem}")
         if read.unread:
             raise typer.Exit(FAILED)
 
 
-def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
-    console = results()
+def _show(read: StandingAlerts, limit: int) -> None:
+    console, found = results(), newest_first(read.standing)
     if not found and not read.unread:
         console.print("No alerts.")
     at = now()
@@ -62,9 +62,9 @@ def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
     for one in found[:limit]:
         lasting = format_duration(max(0, at - one.since)) if one.since is not None else ""
         table.add_row(
-            plain(one.severity, STYLES.get(one.severity, "")),
+            plain(one.severity, STYLES[one.severity]),
             plain(lasting),
-            Text(f"{inert(one.sentence)}\n> {hint(one.look)}"),
+            Text(f"{inert(one.sentence)}\n> {hint(one.command or DOCTOR)}"),
         )
     if found:
         console.print(table)

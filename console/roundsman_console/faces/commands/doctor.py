@@ -15,8 +15,8 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import progress, results
 from roundsman_console.faces.cli.text.doctor import print_plan, print_report
-from roundsman_console.facts.doctor.doctor import Doctor
-from roundsman_console.facts.doctor.report import Finding
+from roundsman_console.facts.finding.doctor import Doctor
+from roundsman_console.facts.finding.report import Finding
 
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")

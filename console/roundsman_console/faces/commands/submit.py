@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -36,8 +35,8 @@ from roundsman_console.acts.order.acceptance import (
     other_order,
 )
 from roundsman_console.acts.order.commands import CommandOutcome
+from roundsman_console.acts.order.following import client_of, follow
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.base.clock import moment, pause
 from roundsman_console.base.errors import UNCONFIRMED, USAGE, ConsoleError
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.sanitize import inert
@@ -109,7 +108,7 @@ def submit_command(
         sent = _Sent(found, body, order_id_of(body), judged=judged)
         if sent.is_another_order and not anyway:
             raise ConsoleError(f"{name} would be rejected: {TAKEN}. Nothing was sent.{ANYWAY}")
-        client = Client(found.outputs, sqs=found.sqs, dynamodb=found.dynamodb)
+        client = client_of(found)
         message_id = client.submit_text(body)
         became, watch = None, WAIT if wait is None else min(wait, WAIT)
         waits_for_end = wait is not None and not sent.is_another_order
@@ -194,14 +193,11 @@ def _waited(
     if order_id is None or not TASK_ID.fullmatch(order_id):
         return None  # it is sent only if asked explicitly, and is rejected
     err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    return client.wait(
-        order_id,
-        timeout=timedelta(seconds=within),
-        message_id=message_id,
-        on_change=lambda status: err.print(inert(_in_words(status))),
-        sleep=pause,
-        moment=moment,
-    )
+
+    def show(status: OrderStatus) -> None:
+        err.print(inert(_in_words(status)))
+
+    return follow(client, order_id, within, show, message_id)
 
 
 def _in_words(status: OrderStatus) -> str:

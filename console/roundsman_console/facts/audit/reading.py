@@ -26,7 +26,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.facts.audit.checks import Judgement, judge
 from roundsman_console.facts.audit.stored_order import StoredOrder, stored_order
-from roundsman_console.facts.doctor.orders import existing
+from roundsman_console.facts.finding.orders import existing
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import ScanInputTypeDef

@@ -5,13 +5,14 @@ decisions by workflow (`OrdersAccepted`, `TaskDecisions`) are custom metrics of 
 charges 0.01 USD per thousand metrics that are read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import boto3
 
+from roundsman.model.instants import DAY, SECOND
+from roundsman_console.aws.metrics import HOUR, Metric, own_metrics, read_metrics, sum_of
 from roundsman_console.aws.resources import stack_resources
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
@@ -22,12 +23,10 @@ from roundsman_console.facts.cost.usage import Spent, sizes_of, spent_of
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudwatch import CloudWatchClient
-    from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
     from mypy_boto3_dynamodb import DynamoDBClient
 
-AT_ONCE = 500  # the maximum of metrics in one GetMetricData request
-HOUR = 3_600  # seconds; CloudWatch keeps hourly sums for 15 months
-LONGEST = 90 * 24 * HOUR
+SHORTEST, LONGEST = HOUR // SECOND, 90 * DAY // SECOND
+"""The bounds of a period in seconds. CloudWatch keeps hourly sums for 15 months."""
 DEFAULT_SINCE = "7d"
 USD_PER_METRIC = 0.01 / 1_000
 """What CloudWatch charges for each metric that is read, in USD."""
@@ -37,23 +36,6 @@ KINDS = {
     "AWS::SQS::Queue": "queues",
     "AWS::Logs::LogGroup": "logs",
 }
-
-
-def own_namespace(stack_name: str) -> str:
-    """Return the namespace of the custom metrics of a stack's functions."""
-    return f"Roundsman/{stack_name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One CloudWatch metric."""
-
-    name: str
-    """The key of the metric in `sums`: `invocations SchedulerFunction`."""
-    namespace: str
-    metric: str
-    dimensions: tuple[tuple[str, str], ...]
-    statistic: str = "Sum"
 
 
 @dataclass(frozen=True)
@@ -80,32 +62,32 @@ def parts_of(stack_name: str) -> StackParts:
     return StackParts(stack_name, **found)
 
 
-def metrics_of(parts: StackParts) -> Iterator[Metric]:
-    """Yield the metrics that the bill needs."""
+def metrics_of(parts: StackParts) -> dict[str, Metric]:
+    """Return the metrics that the bill needs, by name: `invocations SchedulerFunction`."""
+    found: dict[str, Metric] = {}
     for logical, function in parts.functions.items():
-        of = (("FunctionName", function),)
-        yield Metric(f"invocations {logical}", "AWS/Lambda", "Invocations", of)
-        yield Metric(f"duration {logical}", "AWS/Lambda", "Duration", of)
+        for kind in ("Invocations", "Duration"):
+            of = {"FunctionName": function}
+            found[f"{kind.lower()} {logical}"] = Metric("AWS/Lambda", kind, of)
     for logical, queue in parts.queues.items():
-        of = (("QueueName", queue),)
-        yield Metric(f"sent {logical}", "AWS/SQS", "NumberOfMessagesSent", of)
-        yield Metric(f"empty {logical}", "AWS/SQS", "NumberOfEmptyReceives", of)
+        for name, kind in (("sent", "NumberOfMessagesSent"), ("empty", "NumberOfEmptyReceives")):
+            found[f"{name} {logical}"] = Metric("AWS/SQS", kind, {"QueueName": queue})
     for logical, group in parts.logs.items():
-        yield Metric(f"logs {logical}", "AWS/Logs", "IncomingBytes", (("LogGroupName", group),))
+        found[f"logs {logical}"] = Metric("AWS/Logs", "IncomingBytes", {"LogGroupName": group})
     for logical, table in parts.tables.items():
-        in_it = (("TableName", table),)
-        indexes = [(("GlobalSecondaryIndexName", index),) for index in _indexes(table)]
-        for place, more in enumerate(((), *indexes)):
+        indexes = [{"GlobalSecondaryIndexName": index} for index in _indexes(table)]
+        for place, more in enumerate(({}, *indexes)):
             for unit in ("Write", "Read"):
-                metric = f"Consumed{unit}CapacityUnits"
-                name = f"{unit.lower()} {logical} {place}"
-                yield Metric(name, "AWS/DynamoDB", metric, (*in_it, *more))
-    own = own_namespace(parts.stack)
-    yield Metric("orders", own, "OrdersAccepted", (("service", "submission"),))
+                found[f"{unit.lower()} {logical} {place}"] = Metric(
+                    "AWS/DynamoDB", f"Consumed{unit}CapacityUnits", {"TableName": table, **more}
+                )
+    own = own_metrics(parts.stack)
+    found["orders"] = Metric(own, "OrdersAccepted", {"service": "submission"})
     for workflow in _workflows(own):
-        of_it = (("service", "scheduler"), ("workflow", workflow))
-        yield Metric(f"decisions {workflow}", own, "TaskDecisions", of_it)
-        yield Metric(f"ended {workflow}", own, "TaskDecisions", of_it, "SampleCount")
+        of = {"service": "scheduler", "workflow": workflow}
+        found[f"decisions {workflow}"] = Metric(own, "TaskDecisions", of)
+        found[f"ended {workflow}"] = Metric(own, "TaskDecisions", of, "SampleCount")
+    return found
 
 
 def _indexes(table: str) -> list[str]:
@@ -132,42 +114,6 @@ def _workflows(own: str) -> list[str]:
     )
 
 
-def sums(metrics: Iterable[Metric], since: datetime, until: datetime) -> dict[str, float]:
-    """Return the sum of each metric over a period, by `Metric.name`; zero sums are left out."""
-    client: CloudWatchClient = boto3.client("cloudwatch")
-    wanted = list(metrics)
-    found: dict[str, float] = {}
-    for first in range(0, len(wanted), AT_ONCE):
-        some = wanted[first : first + AT_ONCE]
-        pages = client.get_paginator("get_metric_data").paginate(
-            MetricDataQueries=[_query(index, metric) for index, metric in enumerate(some)],
-            StartTime=since,
-            EndTime=until,
-        )
-        for page in pages:
-            for result in page["MetricDataResults"]:
-                name = some[int(result["Id"].removeprefix("m"))].name
-                total = sum(result.get("Values", []))
-                if total:
-                    found[name] = found.get(name, 0.0) + total
-    return found
-
-
-def _query(index: int, metric: Metric) -> "MetricDataQueryTypeDef":
-    return {
-        "Id": f"m{index}",
-        "MetricStat": {
-            "Metric": {
-                "Namespace": metric.namespace,
-                "MetricName": metric.metric,
-                "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
-            },
-            "Period": HOUR,
-            "Stat": metric.statistic,
-        },
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class UsageRead:
     """The cost of a stack's usage, and what it took to find it out."""
@@ -184,7 +130,7 @@ class UsageRead:
 
 def read_since(text: str) -> int:
     """Return the length of a past period in seconds. Raises ConsoleError if it is not 1h to 90d."""
-    return read_duration(text, least=HOUR, most=LONGEST)
+    return read_duration(text, least=SHORTEST, most=LONGEST)
 
 
 def read_usage(stack: DeployedStack, seconds: int, prices: Prices) -> UsageRead:
@@ -192,9 +138,10 @@ def read_usage(stack: DeployedStack, seconds: int, prices: Prices) -> UsageRead:
 
     The start of the period is rounded down to a full hour.
     """
-    until = datetime.fromtimestamp(now() // 1000, tz=UTC)
-    start = (until - timedelta(seconds=seconds)).replace(minute=0, second=0)
-    metrics = list(metrics_of(parts_of(stack.name)))
-    used = sums(metrics, start, until)
-    days = (until - start) / timedelta(days=1)
-    return UsageRead(spent_of(used, days, sizes_of(stack.parameters), prices), len(metrics))
+    until = now() // SECOND * SECOND
+    start = (until - seconds * SECOND) // HOUR * HOUR
+    metrics = metrics_of(parts_of(stack.name))
+    read = read_metrics(stack, metrics, start, until, HOUR)
+    used = {name: total for name, points in read.items() if (total := sum_of(points))}
+    spent = spent_of(used, (until - start) / DAY, sizes_of(stack.parameters), prices)
+    return UsageRead(spent, len(metrics))

@@ -81,7 +81,7 @@ def sizes_of(parameters: Mapping[str, str]) -> Sizes:
 def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> Spent:
     """Return the cost of a period of `days`.
 
-    `used` is the result of `live.sums`. The first word of a name is the kind of the
+    `used` are sums of the metrics of `live.metrics_of`. The first word of a name is the kind of the
     metric, the second the part or the workflow.
     """
     lines = tuple(_lines(used, sizes, prices))

@@ -16,7 +16,7 @@ from roundsman.model.events import Agents
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
-from roundsman_console.aws.metrics import metric_query, read_metrics
+from roundsman_console.aws.metrics import Metric, read_metrics
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.facts.agent.reading import agent_names
@@ -138,24 +138,18 @@ def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[st
     Only queues with waiting messages are queried, because each metric costs money. The result is
     empty if CloudWatch denies access or cannot be reached.
     """
-    asked = [queue for queue in queues if queue.waiting]
-    queries = [
-        metric_query(
+    wanted = {
+        queue.name: Metric(
             "AWS/SQS",
-            f"q{place}",
             "ApproximateAgeOfOldestMessage",
             {"QueueName": queue.url.rpartition("/")[2]},
-            MINUTE,
             "Maximum",
         )
-        for place, queue in enumerate(asked)
-    ]
+        for queue in queues
+        if queue.waiting
+    }
     try:
-        found = read_metrics(stack, queries, at - _LOOK_BACK, at)
+        found = read_metrics(stack, wanted, at - _LOOK_BACK, at, MINUTE)
     except (ClientError, BotoCoreError):
         return {}
-    return {
-        queue.name: int(found[f"q{place}"][-1][1] * SECOND)
-        for place, queue in enumerate(asked)
-        if f"q{place}" in found
-    }
+    return {name: int(points[-1][1] * SECOND) for name, points in found.items()}

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.cells import plain
-from roundsman_console.facts.doctor.documents import Severity
-from roundsman_console.facts.doctor.report import INSPECTS, Finding, Repair, Report
+from roundsman_console.facts.finding.report import INSPECTS, Finding, Repair, Report
+from roundsman_console.facts.finding.table import Severity
 
 SHOWN = 5
 """The number of findings of one kind in the text; the JSON has all."""
@@ -35,13 +35,12 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def _print_kind(findings: Sequence[Finding], console: Console) -> None:
-    first = findings[0]
-    entry = first.entry
-    heading = plain(entry.severity.value, STYLES[entry.severity])
-    heading.append(f"  {first.kind.value}", style="bold")
+    kind = findings[0].kind
+    heading = plain(kind.severity, STYLES[kind.severity])
+    heading.append(f"  {kind}", style="bold")
     heading.append(f"  {len(findings)}" if len(findings) > 1 else "", style="")
     console.print(heading)
-    console.print(Padding(plain(entry.means), (0, 0, 0, 2), expand=False))
+    console.print(Padding(plain(kind.means), (0, 0, 0, 2), expand=False))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(overflow="fold", max_width=32)
     table.add_column(overflow="fold")
@@ -50,7 +49,7 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if len(findings) > SHOWN:
         console.print(plain(f"  and {len(findings) - SHOWN} more; --json lists them all"))
-    console.print(Padding(plain(hint(entry.repair)), (0, 0, 0, 2), expand=False))
+    console.print(Padding(plain(hint(kind.repair)), (0, 0, 0, 2), expand=False))
     for command in dict.fromkeys(one.command for one in findings[:SHOWN] if one.command):
         console.print(plain(hint(f"  $ {command}"), "bold"), soft_wrap=True)
     console.print()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from roundsman.model.instants import clock_time
-from roundsman_console.aws.throughput import HOUR, PERIOD, PERIODS, Throughput
+from roundsman_console.aws.metrics import HOUR, PERIOD, PERIODS, Throughput
 
 WIDTH, HEIGHT = 1200, 96
 """The size of the drawing without its labels."""

@@ -103,7 +103,7 @@ def _smoke(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         found = run_smoke_test(stack, spec, work.add_line)
         evidence = found.diagnosis.evidence if found.diagnosis else ()
         left = [f"Left behind: {line}." for line in found.left]
-        address = f"/orders/{spec.order_id}" if found.task else ""
+        address = f"/orders/{spec.order_id}" if found.state else ""
         return WorkResult(found.sentence, found.ok, [*evidence, *left], found.next, address)
 
     work = works_of(inspector).start(f"Smoke test of {stack.name}", "/doctor", do)

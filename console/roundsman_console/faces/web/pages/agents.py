@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import MINUTE
 from roundsman_console.aws.links import aws_console_of
-from roundsman_console.aws.throughput import AttemptTimes, read_attempt_times
+from roundsman_console.aws.metrics import AttemptTimes, read_attempt_times
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.page_parts import part
 from roundsman_console.faces.web.remembered import Remembered

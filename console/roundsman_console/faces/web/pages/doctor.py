@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from roundsman_console.aws.links import resource_pages
 from roundsman_console.faces.web.addresses import page_of_command
-from roundsman_console.facts.doctor.documents import FindingKind, Severity
-from roundsman_console.facts.doctor.report import Finding
+from roundsman_console.facts.finding.report import Finding, in_order
+from roundsman_console.facts.finding.table import Severity
 from roundsman_console.inspector import Inspector
 
 FOLDED_FROM = 3
@@ -19,7 +20,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     return {
         "report": report,
         "kinds": by_kind(report.findings),
-        "severities": Counter(one.entry.severity for one in report.findings),
+        "severities": Counter(one.kind.severity for one in report.findings),
         "Severity": Severity,
         "folded_from": FOLDED_FROM,
         "unread": report.unread,
@@ -30,8 +31,4 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
 
 def by_kind(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Return the findings of each kind together, the worst kind first."""
-    found: dict[FindingKind, list[Finding]] = {}
-    for one in findings:
-        found.setdefault(one.kind, []).append(one)
-    worst = [*Severity]
-    return sorted(found.values(), key=lambda alike: worst.index(alike[0].entry.severity))
+    return [list(alike) for _, alike in groupby(in_order(findings), key=lambda one: one.kind)]

@@ -3,18 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
+from urllib.parse import quote
 
 from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman_console.aws.links import aws_console_of
-from roundsman_console.aws.throughput import ENDS, Throughput, read_throughput
+from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
 from roundsman_console.base.clock import now
+from roundsman_console.faces.web.addresses import page_of_command
 from roundsman_console.faces.web.drawings.chart import chart
 from roundsman_console.faces.web.page_parts import Part, part
-from roundsman_console.faces.web.pages.attention import attention
 from roundsman_console.faces.web.remembered import Remembered
-from roundsman_console.facts.doctor.report import Report
+from roundsman_console.facts.finding.attention import attention
+from roundsman_console.facts.finding.report import Finding, Report
+from roundsman_console.facts.finding.table import StandingKind
 from roundsman_console.facts.group.retried import read_retries
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.open_orders import OpenOrders, read_open_orders
@@ -70,13 +73,25 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "ends": ENDS,
         "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
         "report": report,
-        "standing": found.concerns,
+        "standing": found.findings,
+        "page_of": page_of,
         "all_read": not found.unread and None not in (alerts.value, stats.value, report.value),
         "failures": failures,
         "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
         "retries": retries,
         "aws": aws_console_of(inspector.stack),
     }
+
+
+def page_of(finding: Finding) -> str:
+    """Return the page that shows a finding, as its next command does; that of the doctor if none.
+
+    What is no alert, but the doctor's alone, is on its page.
+    """
+    if finding.kind is StandingKind.GROUP:
+        return f"/groups/{quote(finding.where, safe='')}"
+    command = finding.command if finding.kind.alert else None
+    return (command and page_of_command(command)) or "/doctor"
 
 
 def _checked(inspector: Inspector) -> Report:

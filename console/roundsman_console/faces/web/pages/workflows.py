@@ -15,7 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.instants import DAY, MINUTE, iso
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
-from roundsman_console.aws.step_metrics import (
+from roundsman_console.aws.metrics import (
     Ends,
     StepTimes,
     has_step_metrics,

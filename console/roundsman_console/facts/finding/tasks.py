@@ -12,7 +12,6 @@ from itertools import islice
 import boto3
 
 from roundsman.aws.dynamodb.holds import HOLDS
-from roundsman.command_line import command_line
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, due, is_closed, lane_key
 from roundsman.errors import UnreadableRecord
@@ -28,8 +27,8 @@ from roundsman_console.aws.task_records import AT_ONCE
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.agent.reading import agent_names
-from roundsman_console.facts.doctor.documents import FindingKind
-from roundsman_console.facts.doctor.report import Finding, Looking
+from roundsman_console.facts.finding.report import Finding, Looking
+from roundsman_console.facts.finding.table import FindingKind
 
 LANES = (Lane.OPEN, Lane.ARCHIVED)
 """The lanes that are read. Ended tasks need no check, and may be a million."""
@@ -158,22 +157,23 @@ def findings(facts: TasksRead) -> Iterator[Finding]:
     yield from _groups_not_open(facts)
 
 
-def _late_by(facts: TasksRead) -> int:
+def late_after(interval: int) -> int:
     """Return how long something may be overdue, in ms: two passes, and at least two minutes.
 
-    The timer starts the supervisor at most once a minute.
+    `interval` is the time from one pass of the supervisor to the next, in ms. The timer starts it
+    at most once a minute.
     """
-    return 2 * max(facts.interval, MINUTE)
+    return 2 * max(interval, MINUTE)
 
 
 def _supervisors(facts: TasksRead) -> Iterator[Finding]:
     """Find shards that no supervisor has visited for more than two passes."""
     leases = facts.leases
-    if leases is None or facts.now - facts.stack_created_at <= _late_by(facts):
+    if leases is None or facts.now - facts.stack_created_at <= late_after(facts.interval):
         return
     shards = range(max(facts.shards, leases.shards))
     visits = {shard: leases.of(shard).visited_at for shard in shards}
-    late = [shard for shard, at in visits.items() if facts.now - at > _late_by(facts)]
+    late = [shard for shard, at in visits.items() if facts.now - at > late_after(facts.interval)]
     if late:
         last = max(visits[shard] for shard in late)
         ago = f"last visited at {iso(last)}, {format_duration(facts.now - last)} ago"
@@ -198,22 +198,22 @@ def _control_rows(facts: TasksRead) -> Iterator[Finding]:
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
         agent, _, kind = attribute.partition("/")
         is_hold = row == HOLDS and kind.partition(".")[0] in (OPERATOR, BREAKER)
-        command = command_line("release", agent) if is_hold else None
-        yield Finding(FindingKind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
+        where, held = f"{row}: {attribute}", agent if is_hold else None
+        yield Finding(FindingKind.CONTROL_UNREADABLE, where, problem, held)
 
 
 def _stuck(facts: TasksRead) -> Iterator[Finding]:
     """Find open tasks that have been overdue for more than two passes."""
     for task in _open(facts):
         since = _overdue_since(task, facts.now)
-        if since is None or facts.now - since <= _late_by(facts):
+        if since is None or facts.now - since <= late_after(facts.interval):
             continue
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
         evidence = f"{what} overdue {_since(since, facts.now)}; {_visited(facts, task.shard)}"
         # The inspection of a task without its plan would archive it.
         fixable = isinstance(facts.plans.get(task.plan), Plan)
         fixable = fixable and task.task_id not in facts.troubled
-        yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, _show(task), fixable)
+        yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, fixable=fixable)
 
 
 def _overdue_since(task: Task, at: int) -> int | None:
@@ -263,7 +263,7 @@ def _unsent(facts: TasksRead) -> Iterator[Finding]:
             names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
             evidence = f"{names}, {_since(min(owed.at for owed in old), facts.now)}"
             fixable = task.task_id not in facts.troubled
-            yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fixable)
+            yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, fixable=fixable)
 
 
 def _unreadable(facts: TasksRead) -> Iterator[Finding]:
@@ -274,7 +274,7 @@ def _unreadable(facts: TasksRead) -> Iterator[Finding]:
         if times := facts.troubled.get(task.task_id):
             evidence = f"failed {'once' if times == 1 else f'{times} times'}; next tried at "
             evidence += iso(task.due_at)
-            yield Finding(FindingKind.RECORD_TROUBLED, task.task_id, evidence, _show(task))
+            yield Finding(FindingKind.RECORD_TROUBLED, task.task_id, evidence)
 
 
 def _lost_plans(facts: TasksRead) -> Iterator[Finding]:
@@ -288,7 +288,7 @@ def _lost_plans(facts: TasksRead) -> Iterator[Finding]:
             first = min(tasks, key=lambda task: task.created_at)
             evidence = f"{why}; named by {counted(len(tasks), 'task')} of {first.workflow}"
             evidence += f", such as {first.task_id}"
-            yield Finding(FindingKind.PLAN_MISSING, name[:12], evidence, _show(first))
+            yield Finding(FindingKind.PLAN_MISSING, name[:12], evidence, first.task_id)
 
 
 def _agents_without_queue(facts: TasksRead) -> Iterator[Finding]:
@@ -305,7 +305,7 @@ def _agents_without_queue(facts: TasksRead) -> Iterator[Finding]:
         name, task = places[0]
         tasks = len({other.task_id for _, other in places})
         evidence = f"{name} of {counted(tasks, 'open task')}, such as {task.task_id}"
-        yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
+        yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence)
 
 
 def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
@@ -326,12 +326,8 @@ def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
     for group, tasks in sorted(lost.items()):
         first = min(tasks, key=lambda task: task.due_at)
         evidence = f"{counted(len(tasks), 'task')} of {first.workflow}, such as {first.task_id}"
-        yield Finding(FindingKind.GROUP_NOT_OPEN, group, evidence, _show(first))
+        yield Finding(FindingKind.GROUP_NOT_OPEN, group, evidence, first.task_id)
 
 
 def _open(facts: TasksRead) -> Iterator[Task]:
     return (task for task in facts.tasks if not is_closed(task))
-
-
-def _show(task: Task) -> str:
-    return command_line("show", task.task_id)

@@ -1,17 +1,33 @@
-"""The result of the doctor's checks: what was found, what could not be read, what was repaired."""
+"""What is wrong with a stack: findings, what could not be read, and what was repaired."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import iso
+from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import cause_of, sentence_of
 from roundsman_console.base.unread import Unread
-from roundsman_console.facts.doctor.catalog import CATALOG, Entry
-from roundsman_console.facts.doctor.documents import FindingKind, ReportDocument, Severity
+from roundsman_console.facts.finding.documents import (
+    AlertDocument,
+    AlertListDocument,
+    AlertSource,
+    ReportDocument,
+)
+from roundsman_console.facts.finding.table import (
+    ALERT_SEVERITIES,
+    DOCTOR,
+    AlertSeverity,
+    FindingKind,
+    Severity,
+    StandingAlert,
+    Trouble,
+)
 
 INSPECTS = "make the scheduler inspect it"
 """The repair of `--fix` in words."""
@@ -34,35 +50,95 @@ NAMED = 3  # names that are listed for one reason; the rest are counted
 class Finding:
     """One thing that is wrong."""
 
-    kind: FindingKind
+    kind: Trouble
     where: str
     """The part that is concerned: the id of a task, the name of a queue, `shard 3`."""
     evidence: str
     """The facts that show it, in words."""
-    command: str | None = None
-    """The command that the operator should type next; None if there is none."""
+    about: str | None = None
+    """What the command is about, if that is not `where`."""
     fixable: bool = False
     """Whether `--fix` repairs it, by an inspect command for the task `where`: harmless if the task
     needs nothing."""
+    since: int | None = None
+    """When it began, in epoch ms; None if it is not known."""
+    count: int | None = None
+    """The number of orders or messages; None for other kinds."""
+    like: Trouble | None = None
+    """The kind that has the severity and the command of an alarm; None for `kind`."""
+    graded: AlertSeverity | None = None
+    """The severity of an alert that has one of its own; None for that of its kind."""
 
     @property
-    def entry(self) -> Entry:
-        """The catalogue entry of the finding's kind."""
-        return CATALOG[self.kind]
+    def row(self) -> Trouble:
+        """The row with the severity and the command."""
+        return self.like or self.kind
 
     @property
-    def place(self) -> tuple[FindingKind, str]:
+    def place(self) -> tuple[Trouble, str]:
         """What is wrong and where, which two findings of one fault have in common."""
         return self.kind, self.where
+
+    @property
+    def command(self) -> str | None:
+        """The command that the operator should type next; None if there is none."""
+        command, about = self.row.command, self.about
+        if command is None or ("{about}" in command and about is None):
+            return None
+        verb, _, place = command.removeprefix("roundsman ").rpartition(" ")
+        if place in ("{where}", "{about}") and command.startswith("roundsman "):
+            return command_line(verb, about or self.where)  # quoted for a shell
+        return command.format(about=about)
+
+    @property
+    def severity(self) -> AlertSeverity:
+        """How soon a person must act, as an alert says it."""
+        alert = self.row.alert
+        return self.graded or (alert.severity if alert else "critical")
+
+    @property
+    def sentence(self) -> str:
+        """The finding as an alert says it."""
+        return (self.kind.alert or StandingAlert("critical")).sentence.format(
+            where=self.where,
+            evidence=self.evidence,
+            messages=counted(self.count or 0, "message"),
+            were="was" if self.count == 1 else "were",
+        )
+
+    def alert_document(self) -> AlertDocument:
+        """Return the alert as JSON for scripts."""
+        return {
+            "kind": cast("AlertSource", self.kind.replace("-", "_")),
+            "about": self.where,
+            "severity": self.severity,
+            "since": None if self.since is None else iso(self.since),
+            "count": self.count,
+            "sentence": self.sentence,
+            "next": self.command or DOCTOR,
+        }
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """Sort findings by severity, kind and place; keep one of those with equal kind and place."""
-    kinds, severities = list(FindingKind), list(Severity)
+    kinds, severities = list[Trouble]([*FindingKind]), list(Severity)
     once = {one.place: one for one in found}
     return sorted(
         once.values(),
-        key=lambda one: (severities.index(one.entry.severity), kinds.index(one.kind), one.where),
+        key=lambda one: (severities.index(one.kind.severity), kinds.index(one.kind), one.where),
+    )
+
+
+def worst_first(found: Iterable[Finding]) -> list[Finding]:
+    """Sort alerts by severity, and those of one severity by their time, the newest first."""
+    by_time = sorted(found, key=lambda one: (one.since is None, -(one.since or 0)))
+    return sorted(by_time, key=lambda one: ALERT_SEVERITIES.index(one.severity))
+
+
+def newest_first(found: Iterable[Finding]) -> list[Finding]:
+    """Sort alerts by `since`, the newest first; those with an unknown `since` come last."""
+    return sorted(
+        found, key=lambda one: (one.since is None, -(one.since or 0), one.kind, one.where)
     )
 
 
@@ -77,6 +153,11 @@ class Unseen:
     it."""
     cause: str = ""
     """The cause alone, which other parts may have in common; empty if that is `why`."""
+
+
+def unread_of(unseen: Iterable[Unseen]) -> list[Unread]:
+    """Return what could not be read, with the causes."""
+    return [Unread(one.what, one.cause or one.why) for one in unseen]
 
 
 class Looking:
@@ -95,10 +176,15 @@ class Looking:
         self._missed.append(Unseen(what, why, lacking, cause))
 
     @property
+    def parts(self) -> Sequence[Unseen]:
+        """The parts that could not be read, each by itself."""
+        return [*dict.fromkeys(self._missed)]
+
+    @property
     def unseen(self) -> Sequence[Unseen]:
         """The parts that could not be read, one entry per reason."""
         by_reason: dict[tuple[str, bool, str], list[str]] = defaultdict(list)
-        for one in dict.fromkeys(self._missed):
+        for one in self.parts:
             by_reason[one.why, one.lacking, one.cause].append(one.what)
         return [Unseen(_listed(each), *reason) for reason, each in by_reason.items()]
 
@@ -173,7 +259,7 @@ class Report:
     @property
     def unread(self) -> list[Unread]:
         """The parts of the deployment that could not be read: what is wrong there is not known."""
-        return [Unread(one.what, one.cause or one.why) for one in self.unseen if not one.lacking]
+        return unread_of(one for one in self.unseen if not one.lacking)
 
     def document(self) -> ReportDocument:
         """Return the report as JSON for scripts."""
@@ -190,12 +276,12 @@ class Report:
             },
             "findings": [
                 {
-                    "kind": one.kind,
-                    "severity": one.entry.severity,
+                    "kind": cast("FindingKind", one.kind),
+                    "severity": one.kind.severity,
                     "where": one.where,
                     "evidence": one.evidence,
-                    "means": one.entry.means,
-                    "repair": one.entry.repair,
+                    "means": one.kind.means,
+                    "repair": one.kind.repair,
                     "command": one.command,
                     "fixable": one.fixable,
                 }
@@ -208,7 +294,7 @@ class Report:
             if self.repairs is None
             else [
                 {
-                    "kind": one.finding.kind,
+                    "kind": cast("FindingKind", one.finding.kind),
                     "where": one.finding.where,
                     "does": INSPECTS,
                     "mended": one.mended,
@@ -216,4 +302,26 @@ class Report:
                 }
                 for one in self.repairs
             ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAlerts:
+    """The alerts whose cause still exists, as far as they could be read."""
+
+    standing: Sequence[Finding] = ()
+    unseen: Sequence[Unseen] = ()
+    """The sources that could not be read."""
+
+    @property
+    def unread(self) -> list[str]:
+        """Each source that could not be read, with its error as a sentence."""
+        return [f"{one.what}: {one.why}" for one in self.unseen]
+
+    def document(self, limit: int) -> AlertListDocument:
+        """Return the newest `limit` alerts as JSON for scripts."""
+        return {
+            "alerts": [one.alert_document() for one in newest_first(self.standing)[:limit]],
+            "more": len(self.standing) > limit,
+            "unread": self.unread,
         }

@@ -11,9 +11,9 @@ from roundsman.model.instants import SECOND
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import AT_ONCE
 from roundsman_console.base.clock import now, wait_for
-from roundsman_console.facts.doctor.orders import look_deep
-from roundsman_console.facts.doctor.queues import look_at_queues
-from roundsman_console.facts.doctor.report import (
+from roundsman_console.facts.finding.orders import look_deep
+from roundsman_console.facts.finding.queues import look_at_queues
+from roundsman_console.facts.finding.report import (
     Finding,
     Looked,
     Looking,
@@ -21,8 +21,8 @@ from roundsman_console.facts.doctor.report import (
     Report,
     in_order,
 )
-from roundsman_console.facts.doctor.stack import look_at_stack
-from roundsman_console.facts.doctor.tasks import TasksRead, findings, read_tasks
+from roundsman_console.facts.finding.stack import look_at_stack
+from roundsman_console.facts.finding.tasks import TasksRead, findings, read_tasks
 
 A_SECOND = 10
 """How many inspect commands take effect per second, so that the agents are not overloaded."""

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from roundsman.aws.dynamodb.codec import text
 from roundsman.aws.dynamodb.settled import is_row
 from roundsman.aws.errors import aws_errors
-from roundsman.command_line import command_line
 from roundsman.errors import TryAgain
 from roundsman.model.instants import SECOND, format_duration, iso
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
-from roundsman_console.facts.doctor.documents import FindingKind
-from roundsman_console.facts.doctor.report import Finding, Looking
+from roundsman_console.facts.finding.report import Finding, Looking
+from roundsman_console.facts.finding.table import FindingKind
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -48,7 +47,6 @@ def look_deep(stack: DeployedStack, rate: int, looking: Looking) -> tuple[list[F
                     FindingKind.TASK_WITHOUT_ORDER,
                     task_id,
                     f"submitted at {iso(_number(item, 'CreatedAt'))}",
-                    command_line("show", task_id),
                 )
                 for task_id, item in kept.items()
                 if task_id not in ordered
@@ -81,8 +79,7 @@ def order_without_task(
             f"stored at {iso(created_at)}, {format_duration(age)} ago; every task is kept for at "
             f"least {format_duration(shortest)}"
         )
-        command = command_line("show", order_id)
-        yield Finding(FindingKind.ORDER_WITHOUT_TASK, order_id, evidence, command)
+        yield Finding(FindingKind.ORDER_WITHOUT_TASK, order_id, evidence)
 
 
 def _is_over(item: "Mapping[str, Value]") -> bool:

@@ -13,8 +13,8 @@ from roundsman_console.aws.resources import stack_resources
 from roundsman_console.aws.stack import DeployedStack, is_local
 from roundsman_console.aws.subscriptions import Subscriptions, read_subscriptions
 from roundsman_console.aws.versions import FunctionVersions, versions_beside
-from roundsman_console.facts.doctor.documents import FindingKind
-from roundsman_console.facts.doctor.report import Finding, Looking
+from roundsman_console.facts.finding.report import Finding, Looking
+from roundsman_console.facts.finding.table import FindingKind
 from roundsman_console.facts.table.copies import recovery_is_on, ttl_is_on
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ def version_findings(versions: FunctionVersions) -> Iterator[Finding]:
     """Find that a failed deployment has published a version, or that many keep a snapshot."""
     if versions.orphan is not None:
         evidence = f"version {versions.orphan} is newer than {versions.running}, which runs"
-        command = versions.removal(versions.orphans)
-        yield Finding(FindingKind.ORPHAN_VERSION, versions.name, evidence, command)
+        removal = versions.removal(versions.orphans)
+        yield Finding(FindingKind.ORPHAN_VERSION, versions.name, evidence, removal)
     if versions.superfluous:
         evidence = f"{len(versions.snapshots)} versions keep a snapshot each"
-        command = versions.removal(versions.superfluous)
-        yield Finding(FindingKind.SNAPSHOTS_PILE_UP, versions.name, evidence, command)
+        removal = versions.removal(versions.superfluous)
+        yield Finding(FindingKind.SNAPSHOTS_PILE_UP, versions.name, evidence, removal)
 
 
 def function_findings(
@@ -106,8 +106,7 @@ def function_findings(
         evidence = f"state {state}, last update {update}" + (f": {reason}" if reason else "")
         yield Finding(FindingKind.FUNCTION_NOT_READY, name, evidence)
     if reserved == 0:
-        command = f"aws lambda delete-function-concurrency --function-name {physical}"
-        yield Finding(FindingKind.FUNCTION_STOPPED, name, "reserved concurrency is 0", command)
+        yield Finding(FindingKind.FUNCTION_STOPPED, name, "reserved concurrency is 0", physical)
 
 
 def schedule_findings(name: str, state: str) -> Iterator[Finding]:
@@ -161,18 +160,10 @@ def table_findings(
     if status not in ("ACTIVE", "UPDATING"):
         yield Finding(FindingKind.TABLE_NOT_READY, name, f"is {status}")
     if ttl is False:
-        command = (
-            f"aws dynamodb update-time-to-live --table-name {physical} "
-            "--time-to-live-specification Enabled=true,AttributeName=ExpiresAt"
-        )
-        yield Finding(FindingKind.TTL_OFF, name, "TTL is not enabled", command)
+        yield Finding(FindingKind.TTL_OFF, name, "TTL is not enabled", physical)
     if recovery is False and parameters.get("PointInTimeRecovery", "true") == "true":
-        command = (
-            f"aws dynamodb update-continuous-backups --table-name {physical} "
-            "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
-        )
         evidence = "point-in-time recovery is not enabled"
-        yield Finding(FindingKind.RECOVERY_OFF, name, evidence, command)
+        yield Finding(FindingKind.RECOVERY_OFF, name, evidence, physical)
     if protected is False and protection != "false":
         evidence = f"it does not refuse to be deleted; DeletionProtection is {protection}"
         yield Finding(FindingKind.PROTECTION_OFF, name, evidence)
@@ -180,8 +171,7 @@ def table_findings(
 
 def silent_alarm(name: str, physical: str) -> Finding:
     """Return the finding for an alarm whose actions are disabled."""
-    command = f"aws cloudwatch enable-alarm-actions --alarm-names {physical}"
-    return Finding(FindingKind.ALARM_SILENT, name, "its actions are disabled", command)
+    return Finding(FindingKind.ALARM_SILENT, name, "its actions are disabled", physical)
 
 
 def topic_findings(arn: str, found: Subscriptions) -> Iterator[Finding]:
@@ -192,6 +182,4 @@ def topic_findings(arn: str, found: Subscriptions) -> Iterator[Finding]:
         evidence = f"{len(found.pending)} not confirmed"
         yield Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", evidence)
         return
-    command = f"aws sns subscribe --topic-arn {arn} --protocol email "
-    command += "--notification-endpoint ADDRESS"
-    yield Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", "no subscription", command)
+    yield Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", "no subscription", arn)

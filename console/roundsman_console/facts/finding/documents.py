@@ -1,48 +1,41 @@
-"""Documents about the findings of a check of a stack."""
+"""Documents about what is wrong with a stack: the doctor's findings, and the alerts that stand."""
 
-from enum import StrEnum
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from roundsman_console.base.constraints import Count, Instant, Keyword
+from roundsman_console.facts.finding.table import AlertSeverity, FindingKind, Severity
+
+AlertSource: TypeAlias = Literal[
+    "group", "circuit", "hold", "alarm", "behind", "rejected", "dead_letters"
+]
+"""The source of an alert."""
 
 
-class Severity(StrEnum):
-    """How soon a person must act, in the order in which findings are reported."""
+class AlertDocument(TypedDict):
+    """One alert whose cause still exists."""
 
-    CRITICAL = "critical"  # orders are stuck, or nobody would be alerted if they were
-    WARNING = "warning"  # orders are processed, but a safeguard does not work
-    NOTICE = "notice"  # for information
+    kind: AlertSource
+    about: str
+    """The id of the group, the agent, the alarm's name in the template, the queue, or
+    `scheduler`."""
+    severity: AlertSeverity
+    since: Instant | None
+    """When the problem began; null if it is not known."""
+    count: Count | None
+    """The number of orders of a group or messages of a queue; null for other kinds."""
+    sentence: str
+    next: str
+    """The command to run next."""
 
 
-class FindingKind(StrEnum):
-    """The kind of a finding. Scripts read the values."""
+class AlertListDocument(TypedDict):
+    """The alerts whose cause still exists, the newest first."""
 
-    TASK_STUCK = "task-stuck"
-    OWED_UNSENT = "owed-unsent"
-    RECORD_UNREADABLE = "record-unreadable"
-    RECORD_TROUBLED = "record-troubled"
-    PLAN_MISSING = "plan-missing"
-    CONTROL_UNREADABLE = "control-unreadable"
-    AGENT_WITHOUT_QUEUE = "agent-without-queue"
-    GROUP_NOT_OPEN = "group-not-open"
-    ORDER_WITHOUT_TASK = "order-without-task"
-    TASK_WITHOUT_ORDER = "task-without-order"
-    SUPERVISOR_LATE = "supervisor-late"
-    DEAD_LETTERS = "dead-letters"
-    REJECTED = "rejected"
-    SIGNALS_WITHOUT_ID = "signals-without-id"
-    QUEUE_UNREAD = "queue-unread"
-    FUNCTION_NOT_READY = "function-not-ready"
-    FUNCTION_STOPPED = "function-stopped"
-    ORPHAN_VERSION = "orphan-version"
-    SNAPSHOTS_PILE_UP = "snapshots-pile-up"
-    SCHEDULE_DISABLED = "schedule-disabled"
-    TABLE_NOT_READY = "table-not-ready"
-    TTL_OFF = "ttl-off"
-    RECOVERY_OFF = "recovery-off"
-    PROTECTION_OFF = "protection-off"
-    ALARM_SILENT = "alarm-silent"
-    ALERTS_UNHEARD = "alerts-unheard"
+    alerts: list[AlertDocument]
+    more: bool
+    """Whether further alerts were left out."""
+    unread: list[str]
+    """What could not be read, and why; the exit code is then 1."""
 
 
 class LookedDocument(TypedDict):

@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from roundsman.command_line import command_line
 from roundsman.model.instants import DAY
-from roundsman_console.aws.metrics import metric_query, own_metrics, read_metrics
+from roundsman_console.aws.metrics import Metric, own_metrics, read_metrics, sum_of
 from roundsman_console.aws.resources import event_source_mappings
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import functions_of
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
-from roundsman_console.facts.doctor.documents import FindingKind
-from roundsman_console.facts.doctor.report import Finding, Looking
+from roundsman_console.facts.finding.report import Finding, Looking
+from roundsman_console.facts.finding.table import FindingKind
 from roundsman_console.facts.set_aside.queues import counts, sources
 
 _READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
@@ -44,11 +43,10 @@ def look_at_queues(stack: DeployedStack, looking: Looking) -> list[Finding]:
         found += rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
     with looking.at("the metric SignalsWithoutId"):
         end = now()
-        query = metric_query(
-            own_metrics(stack), "signals", "SignalsWithoutId", {"service": "submission"}, DAY
-        )
-        points = read_metrics(stack, [query], end - DAY, end).get("signals", [])
-        found += signals_without_id(round(sum(value for _, value in points)))
+        name, service = "SignalsWithoutId", {"service": "submission"}
+        metric = Metric(own_metrics(stack.name), name, service)
+        read = read_metrics(stack, {name: metric}, end - DAY, end, DAY)
+        found += signals_without_id(round(sum_of(read.get(name, ()))))
     return found
 
 
@@ -75,17 +73,15 @@ def dead_letters(queue: str, number: int) -> Iterator[Finding]:
     """Find the dead letters of a queue."""
     if number:
         lost = ": orders that were never accepted" if queue == "SubmissionQueue" else ""
-        command = command_line("dlq ls", queue)
-        yield Finding(
-            FindingKind.DEAD_LETTERS, queue, f"{counted(number, 'message')}{lost}", command
-        )
+        evidence = f"{counted(number, 'message')}{lost}"
+        yield Finding(FindingKind.DEAD_LETTERS, queue, evidence, count=number)
 
 
 def rejected(number: int) -> Iterator[Finding]:
     """Find the messages in the RejectedQueue."""
     if number:
         evidence = counted(number, "message")
-        yield Finding(FindingKind.REJECTED, "RejectedQueue", evidence, "roundsman rejected ls")
+        yield Finding(FindingKind.REJECTED, "RejectedQueue", evidence, count=number)
 
 
 def signals_without_id(number: int) -> Iterator[Finding]:
@@ -103,5 +99,4 @@ def unread(queue: str, mappings: Sequence[MappingFact]) -> Iterator[Finding]:
         yield Finding(FindingKind.QUEUE_UNREAD, queue, "it has no mapping")
         return
     first = mappings[0]
-    command = f"aws lambda update-event-source-mapping --uuid {first.uuid} --enabled"
-    yield Finding(FindingKind.QUEUE_UNREAD, queue, f"its mapping is {first.state}", command)
+    yield Finding(FindingKind.QUEUE_UNREAD, queue, f"its mapping is {first.state}", first.uuid)

@@ -1,47 +1,102 @@
-"""The kinds of findings: the severity of each, what it means, and how to repair it.
+"""The table of findings: each kind of trouble with its severity, its words and its commands.
 
-A test checks that docs/runbook/doctor.md has an entry for each kind.
+The doctor, the standing alerts, the overview and `docs/runbook/doctor.md` read it. What a kind
+means, how soon a person must act, what repairs it and the command to type next are its row.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Self, TypeAlias, get_args
 
-from roundsman_console.facts.doctor.documents import FindingKind, Severity
+
+class Severity(StrEnum):
+    """How soon a person must act, in the order in which findings are reported."""
+
+    CRITICAL = "critical"  # orders are stuck, or nobody would be alerted if they were
+    WARNING = "warning"  # orders are processed, but a safeguard does not work
+    NOTICE = "notice"  # for information
+
+
+AlertSeverity: TypeAlias = Literal["critical", "error", "warning", "info"]
+ALERT_SEVERITIES: tuple[AlertSeverity, ...] = get_args(AlertSeverity)
+"""The severities of alerts, the worst first."""
+
+DOCTOR = "roundsman doctor"
+"""The command to type next for an alert whose kind has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """The properties that all findings of a kind share."""
+class StandingAlert:
+    """How a kind stands as an alert."""
+
+    severity: AlertSeverity
+    sentence: str = "{evidence}"
+    """`{messages}` is a number of messages, and `{were}` its verb."""
+
+
+class Trouble(StrEnum):
+    """A row of the table: what all findings of a kind have in common. Scripts read the id."""
 
     severity: Severity
+    """The severity in the doctor's report."""
     means: str
     repair: str
+    command: str | None
+    """The command to type next; None if there is none. `{where}` in it is the place of the finding,
+    and `{about}` what the finding names beside it."""
+    alert: StandingAlert | None
+    """The alert that stands for it; None if none does."""
+
+    def __new__(  # the columns of the table
+        cls,
+        value: str,
+        severity: Severity,
+        means: str = "",
+        repair: str = "",
+        command: str | None = None,
+        alert: StandingAlert | None = None,
+    ) -> Self:
+        """Return the kind with this id and these columns."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.severity, kind.means = value, severity, means
+        kind.repair, kind.command, kind.alert = repair, command, alert
+        return kind
 
 
 _CRITICAL, _WARNING, _NOTICE = Severity.CRITICAL, Severity.WARNING, Severity.NOTICE
 _FIX = "roundsman doctor --fix makes the scheduler inspect the task."
 
-CATALOG: Mapping[FindingKind, Entry] = {
-    FindingKind.TASK_STUCK: Entry(
+
+class FindingKind(Trouble):
+    """The kind of a finding. Scripts read the values."""
+
+    TASK_STUCK = (
+        "task-stuck",
         _CRITICAL,
         "The task is overdue by more than two supervisor passes, and no supervisor has handled it.",
         _FIX,
-    ),
-    FindingKind.OWED_UNSENT: Entry(
+        "roundsman show {where}",
+    )
+    OWED_UNSENT = (
+        "owed-unsent",
         _WARNING,
         "A status, an alert or a rejected message that was decided minutes ago has not been sent.",
         "Find in the scheduler's log what refuses it: the AlertTopic, its key, the reply "
         f"queue, or the RejectedQueue. {_FIX}",
-    ),
-    FindingKind.RECORD_UNREADABLE: Entry(
+        "roundsman show {where}",
+    )
+    RECORD_UNREADABLE = (
+        "record-unreadable",
         _CRITICAL,
         "The record cannot be read: a newer version of Roundsman wrote it, or it is damaged. It is "
         "left unchanged, and its task waits.",
         "If it has a newer format, deploy the newer version, and use a command line of that "
         "version. Otherwise restore the item from the backup of the tasks table; the next "
         "supervisor pass continues the task.",
-    ),
-    FindingKind.RECORD_TROUBLED: Entry(
+    )
+    RECORD_TROUBLED = (
+        "record-troubled",
         _CRITICAL,
         (
             "The supervisor could not handle the record and has postponed it; its task does not "
@@ -49,15 +104,19 @@ CATALOG: Mapping[FindingKind, Entry] = {
         ),
         "Read the supervisor's log line 'a record could not be handled', then deploy code "
         "that handles it, or correct the item.",
-    ),
-    FindingKind.PLAN_MISSING: Entry(
+        "roundsman show {where}",
+    )
+    PLAN_MISSING = (
+        "plan-missing",
         _CRITICAL,
         "Tasks name a plan that is not stored, or cannot be read. If it is not stored, they are "
         "archived at their next inspection, and cannot be resubmitted.",
         "Restore the row of the ControlTable from its backup, or submit one order of that "
         "workflow's version, which stores it again.",
-    ),
-    FindingKind.CONTROL_UNREADABLE: Entry(
+        "roundsman show {about}",
+    )
+    CONTROL_UNREADABLE = (
+        "control-unreadable",
         _WARNING,
         "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such "
         "a hold still holds its agent; the others are ignored, and overwritten in time.",
@@ -65,125 +124,215 @@ CATALOG: Mapping[FindingKind, Entry] = {
             "Release the agent of a hold, or hold it again. Remove by hand what is still there "
             "after an hour."
         ),
-    ),
-    FindingKind.AGENT_WITHOUT_QUEUE: Entry(
+        "roundsman release {about}",
+    )
+    AGENT_WITHOUT_QUEUE = (
+        "agent-without-queue",
         _CRITICAL,
         "The stack has no request queue for the agent of a step; the attempts of the step fail.",
         "Deploy the agent, with its queues among the outputs.",
-    ),
-    FindingKind.GROUP_NOT_OPEN: Entry(
+        "roundsman agents",
+    )
+    GROUP_NOT_OPEN = (
+        "group-not-open",
         _WARNING,
         "Tasks that need a person are in a failure group that is not open: nobody is alerted "
         "about them any more.",
         "Examine one of them, then act on the whole group.",
-    ),
-    FindingKind.ORDER_WITHOUT_TASK: Entry(
+        "roundsman show {about}",
+    )
+    ORDER_WITHOUT_TASK = (
+        "order-without-task",
         _WARNING,
         "An order is stored without a task, although it is younger than the retention of any "
         "other. Both are written in one transaction. Unless its event set a shorter "
         "retention, the task was deleted, or one table was restored without the other.",
         "Find out from the application what happened to the order. Restore the task's item "
         "from the backup of the tasks table, or send the order under a new id.",
-    ),
-    FindingKind.TASK_WITHOUT_ORDER: Entry(
+        "roundsman show {where}",
+    )
+    TASK_WITHOUT_ORDER = (
+        "task-without-order",
         _CRITICAL,
         "A task has no order row, so none of its requests can be sent.",
         "Restore the row from the backup of the orders table.",
-    ),
-    FindingKind.SUPERVISOR_LATE: Entry(
+        "roundsman show {where}",
+    )
+    SUPERVISOR_LATE = (
+        "supervisor-late",
         _CRITICAL,
         "No supervisor has visited these shards for more than two passes: nothing overdue is "
         "recovered there.",
         "Check the schedule, and the supervisor's errors and log.",
-    ),
-    FindingKind.DEAD_LETTERS: Entry(
+        None,
+        StandingAlert("critical"),
+    )
+    DEAD_LETTERS = (
+        "dead-letters",
         _WARNING,
         "Messages were received as often as allowed and never handled. No task depends on "
         "one: the supervisor starts again what was lost. An order event that was never "
         "accepted is lost until it is sent again.",
         "Read them, correct the cause, and send them again.",
-    ),
-    FindingKind.REJECTED: Entry(
+        "roundsman dlq ls {where}",
+        StandingAlert("error", "{messages} of {where} failed every delivery"),
+    )
+    REJECTED = (
+        "rejected",
         _NOTICE,
         "Messages that can never be handled were rejected, each with its reason.",
         "Read them; correct and resend those that should have been valid.",
-    ),
-    FindingKind.SIGNALS_WITHOUT_ID: Entry(
+        "roundsman rejected ls",
+        StandingAlert("warning", "{messages} {were} rejected: no redelivery can succeed"),
+    )
+    SIGNALS_WITHOUT_ID = (
+        "signals-without-id",
         _NOTICE,
         "An application sends signals without an id. The id of the message counts then, so one "
         "that is sent twice, or moved back to its queue by AWS, counts twice. A later release "
         "refuses them.",
         "Give each signal an id of its own, such as that of the payment. Client.signal gives one, "
         "and so does the command line.",
-    ),
-    FindingKind.QUEUE_UNREAD: Entry(
+    )
+    QUEUE_UNREAD = (
+        "queue-unread",
         _CRITICAL,
         "No function reads this queue: its event source mapping is missing or disabled.",
         "Enable the mapping, unless somebody disabled it on purpose. If it is missing, "
         "deploy the stack again.",
-    ),
-    FindingKind.FUNCTION_NOT_READY: Entry(
+        "aws lambda update-event-source-mapping --uuid {about} --enabled",
+    )
+    FUNCTION_NOT_READY = (
+        "function-not-ready",
         _CRITICAL,
         "The function's last update failed, or it cannot be called.",
         "Read the reason, and deploy again.",
-    ),
-    FindingKind.FUNCTION_STOPPED: Entry(
+    )
+    FUNCTION_STOPPED = (
+        "function-stopped",
         _CRITICAL,
         "The function's reserved concurrency is 0: it is never called.",
         "Remove the reservation, unless somebody set it on purpose.",
-    ),
-    FindingKind.ORPHAN_VERSION: Entry(
+        "aws lambda delete-function-concurrency --function-name {about}",
+    )
+    ORPHAN_VERSION = (
+        "orphan-version",
         _NOTICE,
         "The function's newest version never ran for good: a deployment that failed published it. "
         "Lambda publishes no second version of the same code, so a deployment of the same code "
         "fails with: A version for this Lambda function exists.",
         "Remove the version, and deploy again. `roundsman changes --execute ARN` leaves none.",
-    ),
-    FindingKind.SNAPSHOTS_PILE_UP: Entry(
+        "{about}",
+    )
+    SNAPSHOTS_PILE_UP = (
+        "snapshots-pile-up",
         _NOTICE,
         "SnapStart is on, and former versions of the function keep a snapshot each, which is paid "
         "for as long as the version exists.",
         "Remove the old versions. `roundsman rollback` needs the one before that which runs.",
-    ),
-    FindingKind.SCHEDULE_DISABLED: Entry(
+        "{about}",
+    )
+    SCHEDULE_DISABLED = (
+        "schedule-disabled",
         _CRITICAL,
         "A schedule of the stack is disabled. Without the supervisor's schedule, "
         "nothing overdue is recovered.",
         "Enable it, unless somebody disabled it on purpose.",
-    ),
-    FindingKind.TABLE_NOT_READY: Entry(
+    )
+    TABLE_NOT_READY = (
+        "table-not-ready",
         _CRITICAL,
         "A table cannot be used, or not yet.",
         "Wait if it is being created; otherwise deploy the stack again.",
-    ),
-    FindingKind.TTL_OFF: Entry(
+    )
+    TTL_OFF = (
+        "ttl-off",
         _WARNING,
         "Nothing removes rows whose retention has ended; readers still treat them as removed.",
         "Deploy the stack again, or enable TTL on ExpiresAt.",
-    ),
-    FindingKind.RECOVERY_OFF: Entry(
+        (
+            "aws dynamodb update-time-to-live --table-name {about} "
+            "--time-to-live-specification Enabled=true,AttributeName=ExpiresAt"
+        ),
+    )
+    RECOVERY_OFF = (
+        "recovery-off",
         _WARNING,
         (
             "The table cannot be restored to an earlier time, although a parameter of the stack "
             "enables this."
         ),
         "Deploy the stack again, or enable point-in-time recovery.",
-    ),
-    FindingKind.PROTECTION_OFF: Entry(
+        (
+            "aws dynamodb update-continuous-backups --table-name {about} "
+            "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
+        ),
+    )
+    PROTECTION_OFF = (
+        "protection-off",
         _WARNING,
         "The table can be deleted by a single call. A stack is created so, because a creation "
         "that fails could not remove protected tables.",
         "Deploy the stack with DeletionProtection=true, or with false if it should stay so.",
-    ),
-    FindingKind.ALARM_SILENT: Entry(
+    )
+    ALARM_SILENT = (
+        "alarm-silent",
         _WARNING,
         "An alarm's actions are disabled: it alerts nobody.",
         "Enable its actions.",
-    ),
-    FindingKind.ALERTS_UNHEARD: Entry(
+        "aws cloudwatch enable-alarm-actions --alarm-names {about}",
+    )
+    ALERTS_UNHEARD = (
+        "alerts-unheard",
         _CRITICAL,
         "The AlertTopic has no confirmed subscription: alerts and alarms reach nobody.",
         "Subscribe to it, or confirm the pending subscription.",
-    ),
+        ("aws sns subscribe --topic-arn {about} --protocol email --notification-endpoint ADDRESS"),
+    )
+
+
+_NO_DOCTORS = (_NOTICE, "", "")
+"""The columns of what the doctor does not look for."""
+
+
+class StandingKind(Trouble):
+    """What only alerts tell of."""
+
+    GROUP = "group", *_NO_DOCTORS, "{about}", StandingAlert("error")
+    CIRCUIT = (
+        "circuit",
+        *_NO_DOCTORS,
+        "roundsman agents",
+        StandingAlert("error", "the circuit of {where} is open: {evidence}"),
+    )
+    HOLD = "hold", *_NO_DOCTORS, "{about}", StandingAlert("info")
+    BEHIND = (
+        "behind",
+        *_NO_DOCTORS,
+        "roundsman stats",
+        StandingAlert(
+            "warning",
+            "the scheduler is {evidence} behind: orders are late, and none fails for that",
+        ),
+    )
+    ALARM = "alarm", *_NO_DOCTORS, None, StandingAlert("error")
+    ARCHIVED_TASKS = (
+        "archived-tasks",
+        *_NO_DOCTORS,
+        "roundsman ls --state Archived",
+        StandingAlert("error"),
+    )
+    UNDONE_SHARE = "undone-share", *_NO_DOCTORS, "roundsman groups ls", StandingAlert("warning")
+
+
+ALARMS: Mapping[str, Trouble] = {
+    "ArchivedTasksAlarm": StandingKind.ARCHIVED_TASKS,
+    "UndoneShareAlarm": StandingKind.UNDONE_SHARE,
+    "RejectedMessagesAlarm": FindingKind.REJECTED,
+    "HasNotRunAlarm": FindingKind.SUPERVISOR_LATE,
+    "DeadLettersAlarm": FindingKind.DEAD_LETTERS,
+    "BacklogAlarm": StandingKind.BEHIND,
+    "BehindAlarm": StandingKind.BEHIND,
 }
-"""The entry of every kind."""
+"""The kind with the severity and the command of an alarm, by the end of the alarm's name; any other
+alarm is an StandingKind.ALARM."""

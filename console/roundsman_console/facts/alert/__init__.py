@@ -1,1 +1,0 @@
-"""Alerts: those whose cause still exists, and the messages of the AlertTopic."""
