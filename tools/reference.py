@@ -178,7 +178,7 @@ def parameters() -> str:
     lines: list[str] = []
     for title, file, where in TEMPLATES:
         rows = _rows(file)
-        shared = of_engine if file != ENGINE else ()
+        shared: Collection[str] = of_engine if file != ENGINE else ()
         own = [row for row in rows.values() if row not in shared]
         lines += [f"### {title}", "", f"`{file}`; each is {where}.", ""]
         lines += [

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from statistics import median
 from unittest.mock import patch
 
-from benchmarks.harness.meter import Meter, metered
+from benchmarks.harness.meter import Meter
 from benchmarks.harness.orders import counted, order
-from benchmarks.harness.stack import stack_on_the_engine
-from benchmarks.harness.stand_ins import AGENTS, WorkflowShape, stand_ins
+from benchmarks.harness.stand_ins import AGENTS, WorkflowShape, metered_stack
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman.definition.workflow import MOST_ADDED
 
@@ -60,11 +59,7 @@ def added_one_by_one(
     `say` is told each order that begins.
     """
     found: list[list[Cost]] = []
-    with (
-        stack_on_the_engine(endpoint) as stack,
-        metered(stack) as meter,
-        stand_ins(meter, shape),
-    ):
+    with metered_stack(endpoint, shape) as meter:
         for run in range(runs + 1):
             say(f"order {run + 1} of {runs + 1}, to which {shape.added} steps are added")
             with _noted(meter) as notes:

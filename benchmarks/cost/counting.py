@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
-from benchmarks.harness.meter import Counts, Meter, metered
+from benchmarks.harness.meter import Counts, Meter
 from benchmarks.harness.orders import counted, order
 from benchmarks.harness.sizes import Value, item_bytes
-from benchmarks.harness.stack import stack_on_the_engine
-from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
+from benchmarks.harness.stand_ins import WorkflowShape, metered_stack
 from roundsman.model.instants import SECOND
 from roundsman_console.facts.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
 from roundsman_console.facts.cost.model import PROFILES
@@ -108,10 +107,11 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
     for profile in PROFILES:
         say(f"a stack that waits, profile {profile}")
         settings = {**BATCHES, "Engine.Profile": profile}
-        with stack_on_the_engine(endpoint, settings) as stack, metered(stack) as meter:
+        with metered_stack(endpoint, parameters=settings) as meter:
             counted(meter, order("ord-0000"))
             standing[profile] = _standing(meter)
-    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
+    with metered_stack(endpoint, parameters=BATCHES) as meter:
+        stack = meter.stack
         orders["cold"] = Counted(counted(meter, order("ord-0001")))
         orders["busy"] = Counted(counted(meter, order("ord-0002")))
         stack.clock.now += AGE_OF_ALL_THAT_IS_KEPT
@@ -132,11 +132,7 @@ def weigh_records(endpoint: str) -> RecordSize:
         WorkflowShape(LONG),
         WorkflowShape(FEW_STEPS + 1, result_bytes=1000),
     )
-    with (
-        stack_on_the_engine(endpoint) as stack,
-        metered(stack) as meter,
-        stand_ins(meter, shape, long, large),
-    ):
+    with metered_stack(endpoint, shape, long, large) as meter:
         counts = counted(meter, order("ord-3000", workflow=shape.name))
         order_row = _order_row(meter, "ord-3000")
         packed = counted(meter, order("ord-3001", workflow=long.name)).records[:LONG]
@@ -171,14 +167,11 @@ def _order_row(meter: Meter, order_id: str) -> int:
 
 def _idle_pass(meter: Meter) -> Pass:
     """Count PASSES of an instance after its first ones, which take the leases and see the order."""
-    for _ in range(PASSES):
-        meter.stack.supervise()
-        meter.stack.clock.now += 60 * SECOND
-    meter.counts = Counts()
-    for _ in range(PASSES):
-        meter.stack.supervise()
-        meter.stack.clock.now += 60 * SECOND
-    counts = meter.counts
+    for _ in range(2):
+        meter.counts = counts = Counts()
+        for _ in range(PASSES):
+            meter.stack.supervise()
+            meter.stack.clock.now += 60 * SECOND
     return Pass(
         write_units=_tidy(counts.write_units / PASSES),
         read_units=_tidy(counts.read_units / PASSES),

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.cost.counting import BATCHES
-from benchmarks.harness.meter import Counts, metered
+from benchmarks.harness.meter import Counts
 from benchmarks.harness.orders import counted, order
-from benchmarks.harness.stack import stack_on_the_engine
-from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
+from benchmarks.harness.stand_ins import WorkflowShape, metered_stack
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman_console.facts.cost.prices import load_prices
 
@@ -44,11 +43,7 @@ def grown(
 
     With the `parameters` BATCHES, the replies of side by side steps arrive in batches.
     """
-    with (
-        stack_on_the_engine(endpoint, parameters) as stack,
-        metered(stack) as meter,
-        stand_ins(meter, *shapes),
-    ):
+    with metered_stack(endpoint, *shapes, parameters=parameters) as meter:
         for shape in shapes:
             counted(meter, order(f"{shape.name}-1", workflow=shape.name))
             yield Grown(shape, counted(meter, order(f"{shape.name}-2", workflow=shape.name)))

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from benchmarks.cost.counting import Everything, count_everything, weigh_records
+from benchmarks.cost.counting import count_everything, weigh_records
 from benchmarks.cost.growth import Grown, grown
 from benchmarks.harness.stand_ins import WorkflowShape
 from benchmarks.speed.timing import time_everything
 from roundsman_console.facts.cost.figures import (
     FILE,
     Figures,
-    RecordSize,
     ShapeUse,
-    Times,
     load_figures,
     save_figures,
 )
@@ -33,24 +31,17 @@ def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures
     record_sizes = weigh_records(endpoint)
     shapes = tuple(shape_of(each) for each in grown(endpoint, SHAPES))
     measured = time_everything(endpoint, say) if times else load_figures().times
-    figures = figures_of(found, record_sizes, shapes, measured)
-    save_figures(figures, FILE)
-    return figures
-
-
-def figures_of(
-    found: Everything, record_sizes: RecordSize, shapes: tuple[ShapeUse, ...], times: Times
-) -> Figures:
-    """Return all figures, with today's date."""
-    return Figures(
+    figures = Figures(
         recorded_on=datetime.now(tz=UTC).date().isoformat(),
         orders=found.orders,
         roles=found.roles,
         record=record_sizes,
         shapes=shapes,
         standing=found.standing,
-        times=times,
+        times=measured,
     )
+    save_figures(figures, FILE)
+    return figures
 
 
 def shape_of(grown_one: Grown) -> ShapeUse:

@@ -1,6 +1,5 @@
 """Counts DynamoDB units, SQS requests, invocations and log bytes of one order, by source."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 from benchmarks.cost.counting import Counted, Everything, count_everything
@@ -16,7 +15,14 @@ MEANT = {
     "batch_5": "five orders in one request, five messages an invocation, services quick",
     "batch_10": "ten orders in one request, ten messages an invocation, services quick",
 }
-HEADINGS = ("", "writes", "reads", "SQS", "+ statuses", "invocations", "log bytes")
+FIGURES: Mapping[str, str] = {
+    "write_units": "writes",
+    "read_units": "reads",
+    "sqs_requests": "SQS",
+    "statuses": "+ statuses",
+    "invocations": "invocations",
+    "log_bytes": "log bytes",
+}
 
 
 def measure(setting: Setting) -> Report:
@@ -38,7 +44,9 @@ def report(found: Everything) -> Report:
     return Report(
         [
             Table(
-                "An order of four steps", HEADINGS, [_row(name, orders[name]) for name in ORDERS]
+                "An order of four steps",
+                ("", *FIGURES.values()),
+                [_row(name, orders[name]) for name in ORDERS],
             ),
             _places("Write units, busy", busy.counts.writes),
             _places("Read units, busy", busy.counts.reads),
@@ -49,20 +57,7 @@ def report(found: Everything) -> Report:
 
 
 def _row(name: str, order: OrderUse) -> list[str]:
-    return [
-        name,
-        *(
-            amount(value)
-            for value in (
-                order.write_units,
-                order.read_units,
-                order.sqs_requests,
-                order.statuses,
-                order.invocations,
-                order.log_bytes,
-            )
-        ),
-    ]
+    return [name, *(amount(getattr(order, figure)) for figure in FIGURES)]
 
 
 def _places(title: str, twice: Mapping[tuple[str, str], int]) -> Table:
@@ -75,13 +70,8 @@ def _places(title: str, twice: Mapping[tuple[str, str], int]) -> Table:
 
 def _requests(busy: Counted) -> Table:
     counts = busy.counts
+    kinds = counts.sends, counts.receives, counts.deletes
     names = sorted({*counts.sends, *counts.receives}, key=lambda name: (name[0].islower(), name))
-    rows = [
-        [name, *(amount(each[name]) for each in (counts.sends, counts.receives, counts.deletes))]
-        for name in names
-    ]
-    total: Counter[str] = Counter()
-    for index, each in enumerate((counts.sends, counts.receives, counts.deletes)):
-        total[str(index)] = sum(each.values())
-    rows.append(["in all", *(amount(total[str(index)]) for index in range(3))])
+    rows = [[name, *(amount(each[name]) for each in kinds)] for name in names]
+    rows.append(["in all", *(amount(sum(each.values())) for each in kinds)])
     return Table("SQS requests, busy", ("", "sends", "receives", "deletes"), rows)

@@ -6,8 +6,8 @@ given size.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
 import workflows.registry
-from benchmarks.harness.meter import Meter, billed
+from benchmarks.harness.meter import Meter, billed, metered
+from benchmarks.harness.stack import stack_on_the_engine
 from roundsman import Compensation, Step, Workflow
 from roundsman.model.events import Outcome
 from roundsman.model.task import StepToAdd
@@ -93,6 +94,22 @@ def _next(step: str, most: int) -> tuple[StepToAdd, ...]:
     number = int(step[-5:-1]) + 1 if step.startswith("more") else 1
     name = f"more[n{number:04d}]"
     return (StepToAdd(name, input={"number": number}),) if number <= most else ()
+
+
+@contextmanager
+def metered_stack(
+    endpoint: str, *shapes: WorkflowShape, parameters: Mapping[str, str] | None = None
+) -> Iterator[Meter]:
+    """Yield the meter of a new stack on the DynamoDB Local at `endpoint`.
+
+    Stand-ins carry out the workflows of these shapes; without any, the example's own agents reply.
+    """
+    with (
+        stack_on_the_engine(endpoint, parameters) as stack,
+        metered(stack) as meter,
+        stand_ins(meter, *shapes) if shapes else nullcontext(),
+    ):
+        yield meter
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.cost.counting import BATCHES, by_role
-from benchmarks.harness.meter import Counts, Meter, metered
+from benchmarks.harness.meter import Counts, Meter
 from benchmarks.harness.orders import counted, order
-from benchmarks.harness.stack import stack_on_the_engine
+from benchmarks.harness.stand_ins import metered_stack
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman_console.facts.cost.figures import Times
 
@@ -28,13 +28,13 @@ MS = 1_000_000  # ns
 def time_everything(endpoint: str, say: Callable[[str], None] = lambda _: None) -> Times:
     """Return the medians over several orders on this machine."""
     say("processor time of orders one at a time")
-    with stack_on_the_engine(endpoint) as stack, metered(stack) as meter:
+    with metered_stack(endpoint) as meter:
         for number in range(WARM_UP):
             counted(meter, order(f"ord-w{number:03d}"))
         alone = [_of(meter, f"ord-{run:03d}", 1) for run in range(RUNS)]
         supervisor = median(_pass_ms(meter) for _ in range(PASSES))
     say("processor time of orders in batches of ten")
-    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
+    with metered_stack(endpoint, parameters=BATCHES) as meter:
         counted(meter, order("ord-w"))
         of_ten = [_of(meter, f"ord-{run:03d}", TEN) for run in range(RUNS // 4)]
     return Times(

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
@@ -17,6 +18,7 @@ from roundsman.agents.callbacks import callback_token
 from roundsman.client import CallRefused, Client, InvalidCall
 from roundsman.wire.messages import AgentRequest
 from roundsman_console.aws.resources import stack_resources
+from roundsman_console.base.errors import UNCONFIRMED
 from tests.emulator.conftest import PROJECT, DeployedStack, stack_with_iam
 from tests.emulator.helpers import PATIENCE
 from tests.emulator.recording import LONGEST, ROUNDSMAN
@@ -144,9 +146,16 @@ def test_an_operator_holds_releases_submits_and_cancels(
 
 
 def test_a_submitter_sends_orders_and_sees_no_list(
-    enforced: DeployedStack, keys: dict[str, Mapping[str, str]]
+    enforced: DeployedStack, keys: dict[str, Mapping[str, str]], tmp_path: Path
 ) -> None:
-    assert types(enforced, keys["submitter"], "submit", "events/good.json").returncode == 0
+    order = json.loads((PROJECT / "events" / "good.json").read_text())
+    file = tmp_path / "order.json"
+    file.write_text(json.dumps({**order, "orderId": "ord-4"}))
+    sent = types(enforced, keys["submitter"], "submit", str(file))
+    assert sent.returncode == 0, sent.stdout + sent.stderr
+    # It may not read the contents of a stored order, so it does not know whether this repeats it.
+    again = types(enforced, keys["submitter"], "submit", str(file))
+    assert again.returncode == UNCONFIRMED, again.stdout + again.stderr
     result = types(enforced, keys["submitter"], "ls")
     assert result.returncode == 1
     assert "AWS refused" in result.stderr

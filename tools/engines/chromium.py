@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.engines.npm_packages import npm_install, tree_hash
+from tools.engines.npm_packages import check_hash, install_once, npm_install
 from tools.engines.runtimes import CACHE, ToolError
 
 # To upgrade: change a version, run `install`, and copy the hash that it reports.
@@ -58,33 +58,21 @@ def install() -> Path:
 
     Several processes may call this concurrently. Raises ToolError with the reason as a sentence.
     """
-    if HOME.is_dir():
-        return HOME
-    partial = HOME.with_name(f"{HOME.name}-{os.getpid()}")
-    fetched = partial / "fetched"
-    fetched.mkdir(parents=True, exist_ok=True)
-    try:
-        npm_install(fetched, f"{PACKAGE}@{VERSION}", f"{AXE}@{AXE_VERSION}")
-        packed, axe = fetched / "packed", fetched / "node_modules" / AXE / "axe.min.js"
-        (fetched / "node_modules" / PACKAGE / "bin").rename(packed)
-        shutil.copy(axe, packed / axe.name)
-        found = tree_hash(packed)
-        if found != SHA256:
-            raise ToolError(
-                f"{PACKAGE} {VERSION} with {AXE} {AXE_VERSION} is not what was locked: the files "
-                f"hash to {found}, tools/engines/chromium.py names {SHA256}."
-            )
-        _unpack(packed, partial)
-        shutil.rmtree(fetched)
-        # The rename is atomic. If it fails, another process may have installed the packages first.
-        try:
-            partial.rename(HOME)
-        except OSError:
-            if not HOME.is_dir():
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    install_once(HOME, _fill)
     return HOME
+
+
+def _fill(folder: Path) -> None:
+    fetched = folder / "fetched"
+    fetched.mkdir()
+    npm_install(fetched, f"{PACKAGE}@{VERSION}", f"{AXE}@{AXE_VERSION}")
+    packed, axe = fetched / "packed", fetched / "node_modules" / AXE / "axe.min.js"
+    (fetched / "node_modules" / PACKAGE / "bin").rename(packed)
+    shutil.copy(axe, packed / axe.name)
+    what = f"{PACKAGE} {VERSION} with {AXE} {AXE_VERSION}"
+    check_hash(packed, SHA256, what, Path(__file__).name)
+    _unpack(packed, folder)
+    shutil.rmtree(fetched)
 
 
 def find_chromium() -> Chromium:

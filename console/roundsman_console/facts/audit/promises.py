@@ -36,7 +36,7 @@ class Promise(StrEnum):
     BOUNDED = "a step has no more attempts than its plan allows"
     AS_PLANNED = "a task that failed is undone or archived as its plan says"
     MOVED = "a step leaves an agent only if nothing happened there, or its effect there is undone"
-    KEY_LASTS = "no undo is sent that would end after the lifetime of its key"
+    KEY_LASTS = "no request is sent that would end after the lifetime of its key"
     KNOWN = "no step is reported as without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = "Completed means that every step is Processed or Skipped, or in a part taken back"
