@@ -14,6 +14,7 @@ from typing import Any
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
+from roundsman_console.facts.orders.filters import FILTERS
 from roundsman_console.main import loaded
 from roundsman_dev.template import Document, Json, mapping_of, part
 from tools import field_pages, state_diagram, template_rights
@@ -36,29 +37,11 @@ MANY = 5
 """An argument or option that at least this many commands have, with the same meaning, is described
 once."""
 
+BESIDE = {one.option(command=True) for one in FILTERS.values() if one.name_in_commands}
+RUN = {"--go", "--canary", "--canary-wait", "--rate", "--at-once", "--stop-at", "--anyway"}
 SETS = {
-    "the *filter*": {
-        "--state",
-        "--workflow",
-        "--error",
-        "--agent",
-        "--older",
-        "--newer",
-        "--group",
-        "--tag",
-        "--starts",
-        "--left-out",
-    },
-    "the options of a *bulk run*": {
-        "--at-step",
-        "--go",
-        "--canary",
-        "--canary-wait",
-        "--rate",
-        "--at-once",
-        "--stop-at",
-        "--anyway",
-    },
+    "the *filter*": {one.option() for one in FILTERS.values() if not one.name_in_commands},
+    "the options of a *bulk run*": BESIDE | RUN,
 }
 """Options that many commands have together, by what the page calls them."""
 

@@ -85,7 +85,8 @@ _MODULES: Mapping[str, str] = {
     **dict.fromkeys(
         ("resubmit", "undo", "cancel", "resolve", "extend", "run", "move"), "order_verbs"
     ),
-    **{group: f"{group}:{group}_app" for group in ("bulk", "dlq", "groups", "rejected", "restore")},
+    **{group: f"{group}:{group}_app" for group in ("bulk", "groups", "restore")},
+    **{group: f"set_aside:{group}_app" for group in ("dlq", "rejected")},
     "release": "hold",
 }
 """Where a command is that is not in the module of its name."""

@@ -10,7 +10,8 @@ from botocore.exceptions import NoCredentialsError
 
 from roundsman.errors import TryAgain
 from roundsman_console.acts.hold.wake import Woken, wake_released
-from roundsman_console.acts.set_aside.resend import ResendResult, resend_all
+from roundsman_console.acts.set_aside.again import SendOptions, SendResult, send_all
+from roundsman_console.facts.set_aside.messages import rejected_queue
 from roundsman_console.inspector import (
     CommandOutcome,
     CommandResult,
@@ -302,9 +303,9 @@ def test_ctrl_c_while_rejected_messages_are_sent_raises_what_was_sent(operator: 
         pytest.raises(Interrupted, match=r"Interrupted after 0\. The others") as caught,
         at_each_call("sqs.SendMessage", interrupt),
     ):
-        resend_all(stack, 10, lambda _: True)
+        send_all(rejected_queue(stack), SendOptions(10), lambda _: True)
     result = caught.value.result
-    assert isinstance(result, ResendResult)
+    assert isinstance(result, SendResult)
     assert (len(result.assessed), result.sent, result.error) == (1, [], caught.value)
 
 
@@ -314,7 +315,7 @@ def test_without_the_workflows_no_rejected_event_is_sent_again(operator: Operato
     world.run()
     stack = Inspector.of_stack("roundsman").stack
     with let_go_is_seen_at_once(world):
-        result = resend_all(stack, 10, lambda _: True)
+        result = send_all(rejected_queue(stack), SendOptions(10), lambda _: True)
     assert (len(result.assessed), result.going, result.sent, result.left) == (1, [], [], 1)
     with let_go_is_seen_at_once(world):
         refused = operator.types("rejected", "resend", "--all", "--yes")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,12 +11,10 @@ from roundsman import Compensation, Step, Workflow
 from roundsman.aws.dynamodb.codec import steps_map
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, Task, item_names
-from roundsman_console.faces.cli.options import SELECTS
 from roundsman_console.faces.cli.text.states import task_line
 from roundsman_console.faces.web.selection_fields import option_text, selection_of
 from roundsman_console.facts.order.view import left_out_words, task_summary
 from roundsman_console.facts.order.why import TaskFacts, diagnose
-from roundsman_console.facts.orders.filters import read_selection
 from roundsman_console.facts.orders.reasons import reason_of
 from roundsman_testing import World
 from tests.console.operators import Operator
@@ -134,8 +131,3 @@ def test_a_form_asks_for_them_as_the_command_line_does() -> None:
     assert not selection_of({"state": "Completed"}).left_out
     assert option_text(asked) == "--state Completed --left-out"
     assert selection_of(asked).words() == "Completed, with items left out"
-
-
-def test_a_bulk_command_counts_it_to_what_selects_its_orders() -> None:
-    filters = set(signature(read_selection).parameters)
-    assert filters - {"step"} | {"at_step"} <= set(SELECTS)

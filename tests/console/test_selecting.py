@@ -11,9 +11,9 @@ from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.faces.cli.errors import exit_code
 from roundsman_console.facts.orders import listing
-from roundsman_console.facts.orders.filters import read_selection
+from roundsman_console.facts.orders.filters import read_tags
 from roundsman_console.facts.orders.listing import Page, find
-from roundsman_console.facts.orders.selection import Selection, matches
+from roundsman_console.facts.orders.selection import Selection, matches, read_selection
 from roundsman_console.inspector import InvalidArgument
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
@@ -252,25 +252,42 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
         ({"state": TaskState.SCHEDULED, "step": "charge"}, "A Scheduled task is at no step"),
         ({"workflow": " "}, "--workflow requires a name"),
         ({"error": "x" * 201}, "--error requires a name"),
-        ({"tag": ["tenant"]}, "requires a name and a value"),
-        ({"tag": ["tenant="]}, "requires a name and a value"),
-        ({"tag": ["shop=1"]}, "Unknown tag 'shop'"),
-        ({"tag": ["tenant=a", "tenant=b"]}, "An order has only one tenant"),
-        ({"tag": ["priority=low"]}, "Unknown priority 'low'"),
+        ({"state": "Lost"}, "There is no such state. It must be one of Scheduled, "),
+        ({"priority": "low"}, "Unknown priority 'low'"),
     ],
 )
 def test_a_filter_that_can_fit_no_task_is_refused_with_a_sentence(
-    typed: dict[str, object], message: str
+    typed: dict[str, str], message: str
 ) -> None:
     with pytest.raises((ConsoleError, InvalidArgument)) as error:
-        read_selection(**typed)  # type: ignore[arg-type]  # as they come from the command line
+        read_selection(typed)
+    assert exit_code(error.value) == USAGE
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["tenant"], "--tag 'tenant' requires a name and a value"),
+        (["tenant="], "requires a name and a value"),
+        (
+            ["shop=1"],
+            "Unknown tag 'shop'. The tags of an order are tenant, correlationId, priority",
+        ),
+        (["tenant=a", "tenant=b"], "An order has only one tenant"),
+    ],
+)
+def test_a_tag_that_no_order_has_is_refused_with_a_sentence(typed: list[str], message: str) -> None:
+    with pytest.raises(ConsoleError) as error:
+        read_tags(typed)
     assert exit_code(error.value) == USAGE
     assert message in str(error.value)
 
 
 def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
+    assert read_tags(["tenant=a", "tenant=a"]) == {"tenant": "a"}
     selection = read_selection(
-        state=TaskState.ARCHIVED, step="charge", older="2h", tag=["tenant=a", "tenant=a"]
+        {"state": "archived", "step": "charge", "older": "2h", "tenant": "a", "error": None}
     )
     assert selection.words() == "Archived, at charge, older than 2 h, tenant a"
     assert ALL.words() == "all tasks"
@@ -289,7 +306,7 @@ def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
         "leftOut": False,
         "startsWith": None,
     }
-    left_out = read_selection(left_out=True)
+    left_out = read_selection({"left_out": "yes"})
     assert not left_out.everything
     assert left_out.words() == "with items left out"
     assert left_out.document()["leftOut"] is True

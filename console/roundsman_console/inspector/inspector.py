@@ -57,7 +57,7 @@ from roundsman_console.facts.orders.listing import WITHIN, Page, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues
 from roundsman_console.facts.overview.stats import Stats, read_stats
-from roundsman_console.facts.set_aside.listing import DeadQueue, look_at
+from roundsman_console.facts.set_aside.messages import QueueContents, dead_queues, look_at
 
 
 class Inspector:
@@ -162,9 +162,9 @@ class Inspector:
         """Return the alerts whose cause still exists."""
         return read_standing(self.stack)
 
-    def dead_letters(self, queue: str | None = None, *, limit: int = 50) -> list[DeadQueue]:
+    def dead_letters(self, queue: str | None = None, *, limit: int = 50) -> list[QueueContents]:
         """Return at most `limit` dead letters, by the queue that they come from."""
-        return look_at(self.stack, queue, limit)
+        return look_at(dead_queues(self.stack, queue), limit)
 
     def check(self, *, limit: int = 1_000) -> Report:
         """Check the stack; at most `limit` tasks of each lane are read."""

@@ -1,17 +1,16 @@
 """The filter options, which are the same for all commands that take a filter."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
-from roundsman.model.states import TaskState
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.verb_options import command_with, flag, parameter
-from roundsman_console.facts.orders.filters import read_selection
-from roundsman_console.facts.orders.selection import Selection
+from roundsman_console.facts.orders.filters import FILTERS, Filter, read_tags, tag_help
+from roundsman_console.facts.orders.selection import read_selection
 
 R = TypeVar("R")
 
@@ -22,55 +21,58 @@ AfterCursor: TypeAlias = Annotated[
     ),
 ]
 
-_read_selection: Callable[..., Selection] = read_selection
+TAG_PARAMETER = "tag"
+"""The parameter of the option that stands for all filters that are tags."""
 
 
-def filters(step: str = "step") -> Iterator[inspect.Parameter]:
-    """Yield the filter options as parameters; `step` is the name of the filter of that name."""
-    yield _filter("state", "Only tasks in this state.", None, TaskState | None)
-    yield _filter("workflow", "Only tasks of this workflow.", "NAME")
-    yield _filter(step, "Only tasks at this step, or that failed at it.", "NAME")
-    yield _filter("error", "Only tasks with this error type: CardDeclined.", "TYPE")
-    yield _filter("agent", "Only tasks at a step of this agent, or that failed at one.", "NAME")
-    yield _filter("older", "Only tasks submitted longer ago than this: 90s, 2h, 1d.", "TIME")
-    yield _filter("newer", "Only tasks submitted more recently than this: 90s, 2h, 1d.", "TIME")
-    yield _filter("group", "Only tasks of this failure group: f-1a2b3c4d.", "GROUP")
-    yield _filter(
-        "tag",
-        "Only orders with this value: tenant=shop-1, correlationId=web-7 or "
-        "priority=urgent. May be repeated.",
-        "NAME=VALUE",
-        list[str] | None,
-    )
-    yield _filter("starts", "Only orders whose id starts with this.", "TEXT")
-    yield flag("left_out", "--left-out", "Only orders that have left out an item that failed.")
+def filters(*, command: bool = False) -> Iterator[inspect.Parameter]:
+    """Yield the filter options as parameters; `command`: beside the arguments of a command."""
+    found = {_parameter_of(one, command=command): one for one in FILTERS.values()}
+    for name, one in found.items():
+        yield _filter(name, one, one.option(command=command))
 
 
-def _filter(
-    name: str, words: str, metavar: str | None, kind: object = str | None
-) -> inspect.Parameter:
-    option = typer.Option(
-        f"--{name.replace('_', '-')}", help=words, metavar=metavar, case_sensitive=False
-    )
-    return parameter(name, Annotated[kind, option], None)
+def _parameter_of(one: Filter, *, command: bool) -> str:
+    return TAG_PARAMETER if one.is_tag else one.name_for(command=command)
 
 
-def with_filters(step: str = "step") -> Callable[[Callable[..., R]], Callable[..., R]]:
+def _filter(name: str, one: Filter, option: str) -> inspect.Parameter:
+    if one.is_tag:
+        tag = typer.Option(option, help=tag_help(), metavar="NAME=VALUE")
+        return parameter(name, Annotated[list[str] | None, tag], None)
+    if one.is_check:
+        return flag(name, option, one.help)
+    kind = one.one_of or str
+    typed = typer.Option(option, help=one.help, metavar=one.metavar, case_sensitive=False)
+    return parameter(name, Annotated[kind | None, typed], None)
+
+
+def with_filters(*, command: bool = False) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a function the filter options in the place of its parameter `selection`.
 
-    A wrong one is reported before the function is called. `step` is that of `filters`.
+    A wrong one is reported before the function is called. `command` is that of `filters`.
     """
-    names = [one.name for one in filters(step)]
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         def filtered(**typed: object) -> R:
-            given = {name: typed.pop(name) for name in names}
+            given = {one.name: typed.pop(one.name) for one in filters(command=command)}
             with sentences():
-                selection = _read_selection(step=given.pop(step), **given)
+                selection = read_selection(_texts(given, command=command))
             return function(selection=selection, **typed)
 
         own = inspect.signature(function, eval_str=True).parameters.values()
-        every = (filters(step) if one.name == "selection" else [one] for one in own)
+        every = (filters(command=command) if one.name == "selection" else [one] for one in own)
         return command_with(filtered, inspect.getdoc(function), [*chain.from_iterable(every)])
 
     return decorate
+
+
+def _texts(given: Mapping[str, object], *, command: bool) -> dict[str, str | None]:
+    """Return what was typed, by the names of FILTERS."""
+    tags = given[TAG_PARAMETER]
+    texts: dict[str, str | None] = {**read_tags(tags if isinstance(tags, Sequence) else ())}
+    for one in FILTERS.values():
+        value = given.get(one.name_for(command=command))
+        if value not in (None, False):
+            texts[one.name] = str(value)
+    return texts

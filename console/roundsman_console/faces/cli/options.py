@@ -23,7 +23,6 @@ from roundsman_console.base.limits import STOP_AT, WAIT
 from roundsman_console.base.typed_inputs import read_instant
 from roundsman_console.faces.cli.filter_options import filters, with_filters
 from roundsman_console.faces.cli.stack_option import StackOption
-from roundsman_console.facts.orders.filters import AT_STEP
 from roundsman_console.facts.orders.selection import Selection
 
 By: TypeAlias = Annotated[
@@ -132,7 +131,7 @@ class ParsedOptions:
     """The orders and filter options of the command line, at most LONGEST_SELECTION characters."""
 
 
-@with_filters(AT_STEP)
+@with_filters(command=True)
 def read_common(
     *,
     context: typer.Context,
@@ -168,7 +167,7 @@ def read_common(
     )
 
 
-SELECTS = ("orders", *(one.name for one in filters(AT_STEP)), "as_of")
+SELECTS = ("orders", *(one.name for one in filters(command=True)), "as_of")
 """The parameters that select the orders of a command."""
 
 

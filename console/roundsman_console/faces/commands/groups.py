@@ -31,8 +31,8 @@ from roundsman_console.facts.group.view import (
     sample_document,
 )
 from roundsman_console.facts.order.step_text import span
-from roundsman_console.facts.orders.filters import read_selection
 from roundsman_console.facts.orders.open_orders import read_open_orders
+from roundsman_console.facts.orders.selection import read_selection
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -97,7 +97,7 @@ def groups_show_command(
     Example: roundsman groups show f-1a2b3c4d
     """
     with sentences():
-        read_selection(group=group)  # raises ConsoleError if this is not a group id
+        read_selection({"group": group})  # raises ConsoleError if this is not a group id
         found = find_stack(stack)
         shown = find_group(found, group, find_agents(found), now())
         if shown is None:

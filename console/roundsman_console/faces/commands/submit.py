@@ -48,7 +48,7 @@ from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.text.acceptance import tell_acceptance
 from roundsman_console.faces.cli.verb_options import UnaskedYes
 from roundsman_console.facts.application import check_event, order_id_of
-from roundsman_console.facts.set_aside.rejections import problem_documents
+from roundsman_console.facts.set_aside.messages import problem_documents
 
 _OUTCOMES: Mapping[type[WaitResult], SubmitOutcome] = {
     OrderEnded: "ended",

@@ -1,9 +1,10 @@
-"""The filter of tasks: which tasks match it. Pure.
+"""The filter of tasks: how it is read, and which tasks match it. Pure.
 
+`roundsman_console.facts.orders.filters` declares the filters, and
 `roundsman_console.facts.orders.listing` finds the tasks that match.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from roundsman.definition.plan import Plan
@@ -12,9 +13,10 @@ from roundsman.model.instants import format_duration
 from roundsman.model.json import Json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
+from roundsman_console.base.errors import USAGE, ConsoleError
+from roundsman_console.facts.orders.filters import FILTERS, TAGS, Filter
 
-TAGS = ("tenant", "correlationId", "priority")
-"""The properties of an order event's `processing` by which tasks can be filtered."""
+_FAILED = (TaskState.ARCHIVED, TaskState.UNDONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,14 @@ class Selection:
 
         Only of an ended task that still owes a status or an alert the record is needed.
         """
-        of_records = (self.step, self.error, self.agent, self.group)
-        return (
-            not any(of_records)
-            and not self.left_out
-            and not {*self.tags} - {"priority"}
-            and (self.state is None or self.state in END_STATES)
+        used = [one for one in FILTERS.values() if self.value_of(one)]
+        return all(one.in_index for one in used) and (
+            self.state is None or self.state in END_STATES
         )
+
+    def value_of(self, one: Filter) -> object:
+        """Return the value that a filter has in this selection; None or false if it has none."""
+        return self.tags.get(one.name) if one.is_tag else getattr(self, one.of or one.name)
 
     def document(self) -> dict[str, Json]:
         """Return the filter as JSON for scripts and audits; ages are in seconds."""
@@ -92,19 +95,45 @@ class Selection:
         empty filter.
         """
         parts = [
-            self.state,
-            self.workflow and f"of {self.workflow}",
-            self.step and f"at {self.step}",
-            self.error,
-            self.agent and f"agent {self.agent}",
-            None if self.older is None else f"older than {format_duration(self.older)}",
-            None if self.newer is None else f"newer than {format_duration(self.newer)}",
-            self.group and f"in {self.group}",
-            *(f"{name} {value}" for name, value in sorted(self.tags.items())),
-            self.left_out and "with items left out",
-            self.starts and f"whose id starts with {self.starts}",
+            one.words.format(one.show(value))
+            for one in FILTERS.values()
+            if (value := self.value_of(one)) is not None and value is not False
         ]
-        return ", ".join(part for part in parts if part) or "all tasks"
+        return ", ".join(parts) or "all tasks"
+
+
+def read_selection(typed: Mapping[str, str | None]) -> Selection:
+    """Return the filter that the texts describe, by the names of FILTERS; None for no text.
+
+    Raises ConsoleError if a text is invalid or if no task can match.
+    """
+    values: dict[str, object] = {}
+    tags: dict[str, object] = {}
+    for one in FILTERS.values():
+        text = typed.get(one.name)
+        if text is not None:
+            value = one.is_check or one.read(one.option(), text)
+            (tags if one.is_tag else values)[one.name if one.is_tag else one.of or one.name] = value
+    make: Callable[..., Selection] = Selection
+    selection = make(**values, tags=tags)
+    _check(selection)
+    return selection
+
+
+def _check(selection: Selection) -> None:
+    older, newer, state = selection.older, selection.newer, selection.state
+    if older is not None and newer is not None and newer <= older:
+        raise ConsoleError(
+            f"No order is older than {format_duration(older)} and newer than "
+            f"{format_duration(newer)}: for a range of ages, --newer must be the greater.",
+            USAGE,
+        )
+    if selection.group is not None and state is not None and state not in _FAILED:
+        raise ConsoleError(
+            f"No {state} task is in a failure group; its tasks are Archived or Undone.", USAGE
+        )
+    if state is TaskState.SCHEDULED and (selection.step or selection.error or selection.agent):
+        raise ConsoleError("A Scheduled task is at no step, and has no error yet.", USAGE)
 
 
 def matches(task: Task, selection: Selection, at: int, plan: Plan | None = None) -> bool:

@@ -24,12 +24,6 @@ from roundsman_console.facts.set_aside.queues import Counts, counts
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import (
-        MessageAttributeValueOutputTypeDef,
-    )
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import (
         ChangeMessageVisibilityBatchRequestEntryTypeDef,
         MessageAttributeValueOutputTypeDef,
         MessageTypeDef,
@@ -63,11 +57,6 @@ class Letter:
     """The message group id; None if the sender set none."""
     moved: bool = False
     """SQS moved the message to this dead-letter queue; no function sent it."""
-
-    @property
-    def size(self) -> int:
-        """The size of the body in bytes."""
-        return len(self.body.encode("utf-8", "surrogatepass"))
 
     def attribute(self, name: str) -> str:
         """Return the text of a message attribute; empty if the message does not have it."""
@@ -104,6 +93,9 @@ class QueuePeek:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.let_go()
+
+    def let_go(self) -> None:
         """Make the held messages visible to others.
 
         If the call fails, they become visible after their visibility timeout.

@@ -6,7 +6,7 @@ import boto3
 from botocore.stub import Stubber
 
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
-from roundsman_console.facts.set_aside.listing import NO_REASON, Dead, dead_letters
+from roundsman_console.facts.set_aside.messages import NO_REASON, dead_letter, dead_letters
 from roundsman_console.facts.set_aside.peek import Letter, QueuePeek
 from roundsman_console.facts.set_aside.queues import Source
 
@@ -61,6 +61,7 @@ def test_a_signal_is_sent_back_with_the_id_of_its_first_message() -> None:
     letter = Letter("m-2", "r", body, 3, 1, {})
     sqs: SQSClient = boto3.client("sqs", region_name="us-east-1")
     orders = Source("SubmissionQueue", URL, sqs)
-    assert '"id":"m-1"' in Dead(orders, letter, LETTER).body_to_send
-    assert '"id":"m-2"' in Dead(orders, letter, None).body_to_send
-    assert Dead(Source("SchedulerQueue", URL, sqs), letter, LETTER).body_to_send == body
+    assert '"id":"m-1"' in dead_letter(orders, letter, LETTER).with_id(body)
+    assert '"id":"m-2"' in dead_letter(orders, letter, None).with_id(body)
+    commands = Source("SchedulerQueue", URL, sqs)
+    assert dead_letter(commands, letter, LETTER).with_id(body) == body

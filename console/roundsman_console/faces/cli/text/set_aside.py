@@ -1,21 +1,22 @@
-"""Formats messages for the terminal: ages, sizes and problems."""
+"""Formats messages that were set aside for the terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.model.instants import format_duration
+from roundsman.command_line import command_line
+from roundsman.model.instants import format_duration, iso
+from roundsman_console.acts.set_aside.again import Assessed, Resent
+from roundsman_console.acts.set_aside.edits import laid_out
+from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.cells import plain
+from roundsman_console.facts.set_aside.assess import JudgedMessage, first_problem, order_of
+from roundsman_console.facts.set_aside.messages import SetAside
 from roundsman_console.facts.set_aside.queues import Counts
 
 SHORT_ID = 8  # characters of a message id; enough to distinguish a thousand messages
-
-
-def age(since: int, now: int) -> str:
-    """Format the time from `since` to `now` (both epoch ms) as a duration."""
-    return format_duration(max(0, now - since))
 
 
 def size_words(size: int) -> str:
@@ -36,13 +37,67 @@ def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
     return Console(stderr=True, quiet=quiet).status(what)
 
 
-def message_table(third: str, last: str, rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of messages: the id, the age, a column `third`, the order, a column `last`."""
+def message_table(messages: Sequence[SetAside], at: int, *, dead: bool) -> Table:
+    """Return a table of dead letters or of rejected messages at `at` (epoch ms)."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "Age", third):
+    for heading in ("ID", "Age", "Received" if dead else "Size"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Order", last):
+    for heading in ("Order", "Why" if dead else "First problem"):
         table.add_column(heading, overflow="fold")
-    for message_id, *cells in rows:
-        table.add_row(plain(message_id[:SHORT_ID]), *map(plain, cells))
+    for one in messages:
+        age = format_duration(max(0, at - one.sent_at))
+        third = f"{one.receives} times" if dead else size_words(one.size)
+        why = f"{first_problem(one.problems)}{_sent_back(one, ' (', ')')}"
+        cells = (one.message_id[:SHORT_ID], age, third, one.order or "?", why)
+        table.add_row(*map(plain, cells))
     return table
+
+
+def _sent_back(one: SetAside, before: str, after: str = "") -> str:
+    return f"{before}already sent back {one.sent_back} times{after}" if one.sent_back else ""
+
+
+def rejected_lines(one: SetAside, body: str) -> list[str]:
+    """Return a rejected message as lines; `body` is its body as it is shown."""
+    return [
+        f"{one.message_id}  {one.order or 'of an unknown order'}",
+        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(one.sent_at)}",
+        *(f"- {problem}" for problem in one.problems),
+        "",
+        *laid_out(body).splitlines(),
+    ]
+
+
+def dead_lines(one: SetAside, judged: JudgedMessage, stack: str, body: str) -> list[str]:
+    """Return a dead letter as lines; `body` is its body as it is shown."""
+    return [
+        f"{one.message_id}  {judged.what}",
+        f"sent to {one.queue} {iso(one.sent_at)}, received {one.receives} times",
+        f"Reason: {one.reason}",
+        *((f"  {line}" for line in one.attached.error_at) if one.attached else ()),
+        *((f"Already sent back {one.sent_back} times.",) if one.sent_back else ()),
+        f"If sent back now: {judged.verdict.words}, {judged.why}.",
+        f"Log: {one.log_query(stack)}",
+        "",
+        *laid_out(body).splitlines(),
+    ]
+
+
+def candidate_line(one: Assessed) -> str:
+    """Return a dead letter that was assessed as a line."""
+    which, judged = one.message.message_id[:SHORT_ID], one.judged
+    again = _sent_back(one.message, "; ")
+    return f"{which}  {judged.what}: {judged.verdict.words}, {judged.why}{again}"
+
+
+def resent_lines(result: Resent) -> list[str]:
+    """Return the result for one rejected message as lines."""
+    which = result.message.message_id[:SHORT_ID]
+    if not result.sent:
+        return [
+            f"{which} would be rejected again, so it was not sent:",
+            *(f"- {problem}" for problem in result.judged.problems),
+        ]
+    order = order_of(result.body)
+    follow = hint(f" See: {command_line('show', order)}") if order else ""
+    return [f"Sent {which} to {result.source.name} ({result.judged.why}).{follow}"]

@@ -65,7 +65,7 @@ from roundsman_console.faces.web.dry_run_pages import shown_or_followed
 from roundsman_console.faces.web.forms.order import in_states
 from roundsman_console.faces.web.kept import Kept
 from roundsman_console.faces.web.selection_fields import (
-    asked_of_command,
+    asked_of,
     for_command,
     option_text,
     selection_of,
@@ -175,7 +175,7 @@ def _title(verb: type[OrderVerb]) -> str:
 
 def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
     def show(inspector: Inspector, given: Form) -> CommandPage:
-        selection = selection_of(asked_of_command(given))
+        selection = selection_of(asked_of(given, command=True))
         return form_on_many(name, given, states_of(inspector.stack, selection))
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
@@ -197,7 +197,7 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
 
     Raises what `_about` raises.
     """
-    verb, asked = MANY[name], asked_of_command(given)
+    verb, asked = MANY[name], asked_of(given, command=True)
     hidden = for_command(asked)
     about, back = _about(asked, _named(given), verb)
     fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
@@ -267,7 +267,7 @@ def _fields(verb: type[OrderVerb]) -> list[FormField]:
 def _start(
     inspector: Inspector, page: CommandPage, kind: type[OrderVerb], given: Form, session: Session
 ) -> CommandPage:
-    stack, by, asked = inspector.stack, read_name(None), asked_of_command(given)
+    stack, by, asked = inspector.stack, read_name(None), asked_of(given, command=True)
     (reason, named), (verb, terms) = read_both(
         lambda: read_both(
             lambda: reason_of(page, given),

@@ -11,13 +11,13 @@ from roundsman_console.faces.web.addresses import page_of_id
 from roundsman_console.faces.web.choices import Choices, choices_of
 from roundsman_console.faces.web.form_registry import GOES_TO
 from roundsman_console.faces.web.pages.orders import plans_of, rows_of
+from roundsman_console.facts.orders.filters import FILTERS
 from roundsman_console.facts.orders.listing import Page
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.inspector import Inspector
 
 MOST = 20
 """The number of orders that the search shows."""
-KINDS = {"workflow": "Workflow", "step": "Step", "error": "Error type", "agent": "Agent"}
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
@@ -64,7 +64,7 @@ def _orders(inspector: Inspector, text: str) -> Page | None:
 def _named(choices: Choices, text: str) -> list[tuple[str, str, str]]:
     """The kind, the name and the address of each workflow, step, error type and agent."""
     return [
-        (KINDS[field], name, "/orders?" + urlencode({field: name}))
+        (FILTERS[field].label, name, "/orders?" + urlencode({field: name}))
         for field, names in choices.by_field().items()
         for name in names
         if _starts(name, text)

@@ -6,20 +6,19 @@ from urllib.parse import urlencode
 
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.model.priority import Priority
-from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.faces.web.choices import choices_of
 from roundsman_console.faces.web.forms.bulk import MANY, commands_for, missing_in
 from roundsman_console.faces.web.selection_fields import (
-    MORE_FIELDS,
     asked_of,
+    choices_with,
     for_command,
     selection_of,
 )
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count
+from roundsman_console.facts.orders.filters import FILTERS
 from roundsman_console.facts.orders.listing import (
     Page,
     SortedPage,
@@ -117,8 +116,9 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "views": [
             (title, _address("/orders", urlencode(view)), view == kept) for title, view in VIEWS
         ],
-        "choices": with_asked(choices.by_field(), asked),
-        "priorities": [*Priority],
+        "choices": choices_with(choices.by_field(), asked),
+        "filters": [one for one in FILTERS.values() if not one.folded],
+        "more_filters": [one for one in FILTERS.values() if one.folded],
         "export": _address("/export", urlencode(filters)),
         "on_all": [
             (title, f"/commands/{name}?{urlencode(for_command(asked))}")
@@ -126,8 +126,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         ],
         "missing": missing_in(selection),
         "on_chosen": [(name, verb.title.split()[0]) for name, verb in MANY.items()],
-        "more_asked": any(asked[name] for name in MORE_FIELDS),
-        "states": [*TaskState],
+        "more_asked": any(asked[name] for name, one in FILTERS.items() if one.folded),
         "first_page": _address("/orders", urlencode(kept)),
         "is_first": not any(given.get(name) for name in ("after", "before", "skip", "count")),
         "is_cheap": listed.looked_at <= MOST_LIVE,
@@ -239,13 +238,6 @@ def rows_of(
         ListedOrder(task, why[task.task_id], marks_of(task, plans.get(task.task_id)))
         for task in tasks
     ]
-
-
-def with_asked(
-    choices: Mapping[str, Sequence[str]], asked: Mapping[str, str]
-) -> Mapping[str, list[str]]:
-    """Return the names by field, with the one that is asked for."""
-    return {name: sorted({*found, *({asked[name]} - {""})}) for name, found in choices.items()}
 
 
 def _address(path: str, query: str) -> str:
