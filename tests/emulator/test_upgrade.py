@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 AGENTS = ("stock", "payment")
-RELEASES = Path("console") / "roundsman_console" / "project" / "releases.json"
+RELEASES = Path("console") / "roundsman_dev" / "project" / "releases.json"
 HERE = str(json.loads((PROJECT / RELEASES).read_text())[-1]["version"])
 NEXT = "99.0.0"
 NEXT_MEMORY = 320

@@ -82,7 +82,7 @@ def proof_on_moto(folder: Path) -> Iterator[ProofOnMoto]:
         @cache
         def of_agent(agent: str) -> object:
             table = stack.stack.outputs["LedgerTableName"]
-            ledger = services.Ledger(boto3.client("dynamodb"), table)
+            ledger = services.EffectLedger(boto3.client("dynamodb"), table)
 
             def sleep(seconds: float) -> None:
                 if seconds >= RUNS_OUT:

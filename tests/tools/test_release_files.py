@@ -115,6 +115,6 @@ def test_the_wheel_is_whole_although_it_is_built_from_the_source_distribution(
     with zipfile.ZipFile(io.BytesIO(wheel)) as found:
         names = set(found.namelist())
         assert {one.date_time for one in found.infolist()} == {(2027, 1, 15, 8, 0, 0)}
-    for package in ("roundsman", "roundsman_console", "roundsman_testing"):
+    for package in ("roundsman", "roundsman_console", "roundsman_dev", "roundsman_testing"):
         assert f"{package}/__init__.py" in names
-    assert {"roundsman_console/stacks/engine.yaml", "roundsman_console/locks/emulator.txt"} <= names
+    assert {"roundsman_dev/stacks/engine.yaml", "roundsman_console/locks/emulator.txt"} <= names
