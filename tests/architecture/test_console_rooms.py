@@ -6,10 +6,11 @@ The contracts of imports in pyproject.toml say which floor knows which.
 import pytest
 
 from tests.architecture.test_imports import imported
-from tests.support.console_rooms import BROWSER, LIBRARY, MODULES, TERMINAL, kind_of
+from tests.support.console_rooms import BROWSER, LIBRARY, MODULES, TERMINAL, TEXT, kind_of
 
 USED = {
     LIBRARY: frozenset[str](),
+    TEXT: frozenset({"rich"}),
     BROWSER: frozenset({"jinja2", "starlette", "uvicorn"}),
     TERMINAL: frozenset({"click", "rich", "typer"}),
 }
@@ -24,4 +25,4 @@ def test_only_faces_know_what_they_are_shown_with(module: str) -> None:
 
 
 def test_each_kind_is_there() -> None:
-    assert {kind_of(module) for module in MODULES} == {LIBRARY, BROWSER, TERMINAL}
+    assert {kind_of(module) for module in MODULES} == {LIBRARY, TEXT, BROWSER, TERMINAL}

@@ -14,7 +14,7 @@ from roundsman_console.base.hints import COMMANDS, hint, hinted_json, remember_s
 from roundsman_console.faces.cli.errors import complain
 from roundsman_console.faces.cli.stack_option import StackOption
 from tests.console.verbs import VERBS, options_of
-from tests.support.console_rooms import MODULES, TERMINAL, kind_of
+from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 
 CONSOLE = Path(hints.__file__).parent
 
@@ -118,7 +118,7 @@ def commands_printed_bare(source: str) -> list[str]:
     [
         module
         for module in MODULES
-        if kind_of(module) == TERMINAL
+        if kind_of(module) in {TEXT, TERMINAL}
         if module != "roundsman_console.faces.cli.errors"  # it gives all its texts to `complain`
     ],
 )

@@ -8,15 +8,20 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
     if "skeleton" not in path.parts and path.name != "__init__.py"
 }
-LIBRARY, BROWSER, TERMINAL = range(3)
+LIBRARY, TEXT, BROWSER, TERMINAL = range(4)
+_LINES = {"roundsman_console.faces.cli.cells", "roundsman_console.faces.cli.terminal"}
 
 
 def kind_of(module: str) -> int:
     """The kind of a module, by its floor; of a developer's command, by its name."""
     package, *folders, name = module.split(".")
     if package == "roundsman_dev":
-        terminal = name in {"command", "commands", "text"} or name.endswith("_command")
+        if name == "text":
+            return TEXT
+        terminal = name in {"command", "commands"} or name.endswith("_command")
         return TERMINAL if terminal else LIBRARY
     if folders[:2] == ["faces", "web"]:
         return BROWSER
+    if folders == ["faces", "cli", "text"] or module in _LINES:
+        return TEXT
     return TERMINAL if folders[:1] == ["faces"] or name in {"main", "commands"} else LIBRARY

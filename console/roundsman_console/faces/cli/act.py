@@ -42,12 +42,12 @@ from roundsman_console.base.errors import (
 from roundsman_console.base.hints import hinted_json, option_words
 from roundsman_console.base.result import CommandOutcome
 from roundsman_console.faces.cli.confirm import confirm
+from roundsman_console.faces.cli.ending import print_sent
 from roundsman_console.faces.cli.errors import complain, sentences
 from roundsman_console.faces.cli.options import ParsedOptions, TypedCommand
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import say
 from roundsman_console.faces.cli.text.bulk import print_run, print_tried, progress_words
-from roundsman_console.faces.cli.text.result import print_sent
 from roundsman_console.facts.application import application_events
 from roundsman_console.facts.order.step_text import span
 from roundsman_console.facts.orders.selection import Selection

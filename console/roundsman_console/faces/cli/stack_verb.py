@@ -12,12 +12,12 @@ from roundsman_console.base.errors import Interrupted
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import Result
 from roundsman_console.faces.cli.confirm_stack import Confirm, confirm_stack
+from roundsman_console.faces.cli.ending import print_verb_result
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, By, NoWait, Wait
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import say
-from roundsman_console.faces.cli.text.result import print_result
 from roundsman_console.faces.cli.verb_options import (
     UnaskedYes,
     as_typed,
@@ -74,7 +74,7 @@ def command_of_verb(kind: type[StackVerb]) -> Callable[..., None]:
                 if kind.names_stack:
                     confirm_stack(result.question, found.name, named, as_json=as_json)
                 result = _gone(result, asked)
-            print_result(result, as_json=as_json)
+            print_verb_result(result, as_json=as_json)
 
     return command_with(command, kind.help(), [*parameters_of(kind), *_common(kind)])
 
