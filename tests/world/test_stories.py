@@ -43,4 +43,5 @@ def test_every_story_has_a_test_and_every_test_of_their_files_a_story() -> None:
 def test_the_page_says_how_many_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert f"lists {len(STORIES)} sequences of events" in page
-    assert f"| {len(STORIES)} stories, " in page
+    tests = {node for story in STORIES for node in story.tests}
+    assert f"| {len(STORIES)} stories, {len(tests)} tests, " in page
