@@ -49,7 +49,7 @@ from roundsman_console.facts.table import record as tables
 from roundsman_dev.changes import documents as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
-from roundsman_dev.preflight import documents as preflight
+from roundsman_dev.preflight import table as preflight
 from roundsman_dev.project import documents as project
 from roundsman_dev.prove import documents as proofs
 from roundsman_dev.services import documents as services
@@ -88,7 +88,7 @@ DOCUMENTS: Mapping[str, object] = {
     "local up": local.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
     "make demo": demo.DemoDocument,
-    "preflight": preflight.PreflightDocument,
+    "preflight": preflight.PreflightReport,
     "prove": proofs.ProofReportDocument,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,

@@ -8,6 +8,7 @@ import typer
 from roundsman_console.base.errors import FAILED
 from roundsman_console.base.hints import hinted_json
 from roundsman_console.base.project_folder import find_project
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.terminal import progress, results
 from roundsman_dev.local.parameters import parse_assignments
@@ -42,7 +43,7 @@ def preflight_command(
         planned = planned_stack(project, config_env, given)
         report = run_preflight(planned, strict=strict, progress=progress(quiet=as_json))
         if as_json:
-            print(hinted_json(report.document()))
+            print(hinted_json(document_of(report)))
         else:
             print_report(report, results())
         if not report.ready:

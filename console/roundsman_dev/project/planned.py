@@ -12,8 +12,8 @@ from roundsman_console.base.errors import ConsoleError
 from roundsman_console.facts.application import application_workflows
 from roundsman_dev.declared_parameter import Declared
 from roundsman_dev.local.parameters import blocks_of, read_template
+from roundsman_dev.preflight.checks import PlannedStack
 from roundsman_dev.preflight.open_orders import Function
-from roundsman_dev.preflight.preflight import PlannedStack
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
     from roundsman_dev.template import Document, Json

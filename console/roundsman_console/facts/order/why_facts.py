@@ -4,8 +4,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
+from roundsman_console.aws.queues import read_counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.order.documents import DiagnosisDocument
 from roundsman_console.facts.order.lookup import load_task, plan_of
@@ -39,13 +39,12 @@ def _facts(stack: DeployedStack, task: Task, order_stored: bool) -> TaskFacts:
         return TaskFacts(at=now())
     leases = stack.leases.read()
     lease = leases.by_shard.get(task.shard)
-    seconds = int(stack.parameters.get("SupervisorIntervalSeconds", "60"))
     return TaskFacts(
         at=now(),
         holds=stack.holds.holds(),
         agents=stack.board.agents(),
         visited_at=lease.visited_at if lease and lease.visited_at else None,
-        interval=seconds * SECOND,
+        interval=stack.supervisor_interval,
         scheduler=SchedulerNow(stack.board.marks(), _to_scheduler(stack)),
         order_stored=order_stored,
     )
@@ -54,12 +53,8 @@ def _facts(stack: DeployedStack, task: Task, order_stored: bool) -> TaskFacts:
 def _to_scheduler(stack: DeployedStack) -> int | None:
     """Return about how many messages wait in the scheduler's queue; None if that is unknown."""
     try:
-        found = stack.sqs.get_queue_attributes(
-            QueueUrl=stack.output("SchedulerQueueUrl"),
-            AttributeNames=["ApproximateNumberOfMessages"],
-        )
-        return int(found["Attributes"]["ApproximateNumberOfMessages"])
-    except (ClientError, BotoCoreError, KeyError, ValueError):
+        return read_counts(stack.sqs, stack.output("SchedulerQueueUrl")).waiting
+    except (ClientError, BotoCoreError, ValueError):
         return None  # only evidence: the diagnosis does not depend on it
 
 

@@ -13,6 +13,7 @@ from roundsman.submission.events import with_signal_id
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import read_object
+from roundsman_console.aws.queues import Counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.set_aside.assess import JudgedMessage, order_of
 from roundsman_console.facts.set_aside.documents import (
@@ -33,7 +34,6 @@ from roundsman_console.facts.set_aside.peek import (
     times_sent_back,
 )
 from roundsman_console.facts.set_aside.queues import (
-    Counts,
     MessageKind,
     Source,
     find_source,
@@ -311,7 +311,7 @@ class QueueContents:
             "deadLetterQueue": source.dead_url.rpartition("/")[2] if source else "",
             "function": source.function if source else "",
             "about": self.held.all,
-            "hidden": self.held.hidden,
+            "hidden": self.held.in_flight,
             "oldestSentAt": iso(oldest) if oldest is not None else None,
         }
 
@@ -321,7 +321,7 @@ class QueueContents:
             "messages": [one.rejection_document() for one in self.messages],
             "more": self.more,
             "about": self.held.all,
-            "hidden": self.held.hidden,
+            "hidden": self.held.in_flight,
         }
 
 
