@@ -37,7 +37,7 @@ from roundsman_console.base.result import shown_fields
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.audit import documents as audit
-from roundsman_console.facts.cost import documents as cost
+from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
