@@ -46,7 +46,7 @@ from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.table import record as tables
-from roundsman_dev.changes import documents as changes
+from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
 from roundsman_dev.preflight import table as preflight
@@ -71,7 +71,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
-    "changes": changes.ChangesReport,
+    "changes": changes.Review,
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,
