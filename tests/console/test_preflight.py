@@ -21,7 +21,6 @@ from roundsman_dev.local.parameters import read_template
 from roundsman_dev.preflight.checks import (
     PlannedStack,
     check_keys,
-    check_parameters,
     users_of_keys,
 )
 from roundsman_dev.project import planned
@@ -203,19 +202,6 @@ class TestChecks:
         found_code, found = checked()
         assert (found_code, found["concurrency"]["status"]) == (code, status)
         assert f"at most {needed} instances" in str(found["concurrency"]["sentence"])
-
-    def test_a_new_account_is_a_warning_if_the_stack_has_it_to_itself(
-        self, account: Account
-    ) -> None:
-        account.answers["GetAccountSettings"] = NEW_ACCOUNT
-        account.answers["ListFunctions"] = functions("roundsman-Payment-1A")
-        code, found = checked()
-        assert (code, found["concurrency"]["status"]) == (0, "warning")
-        assert "and a step with few attempts may fail" in str(found["concurrency"]["sentence"])
-        assert "aws service-quotas request-service-quota-increase --service-code lambda " in str(
-            found["concurrency"]["do"]
-        )
-        assert "--desired-value 1000." in str(found["concurrency"]["do"])
 
     @pytest.mark.parametrize(
         ("answer", "detail"),
@@ -647,19 +633,6 @@ def test_a_source_of_another_account_is_a_fault_before_anything_is_created(
     assert parameters["status"] == ("fault" if kind else "ok")
     wrong = f"SubmitterSources of the block Engine lists a {kind} of the account {OTHER}: "
     assert (wrong in str(parameters["details"])) is bool(kind)
-
-
-def test_the_account_of_a_source_is_not_judged_where_the_caller_is_unknown() -> None:
-    planned = PlannedStack(
-        stack="shop", environment="prod", event_accounts={OTHER: ["topic of SNS"]}
-    )
-    assert check_parameters(planned, {}).status == "ok"
-    assert check_parameters(planned, {}, OTHER).status == "ok"
-    found = check_parameters(planned, {}, ACCOUNT)
-    assert (found.status, found.sentence) == (
-        "fault",
-        "1 source of events can never send an order.",
-    )
 
 
 @pytest.mark.exhaustive
