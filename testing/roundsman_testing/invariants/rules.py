@@ -57,6 +57,19 @@ AT_EACH_WRITE = {
 """Those that hold of it with its plan, as a store keeps it."""
 
 
+OF_HISTORIES = {
+    invariant: CHECKS[invariant]
+    for invariant in (
+        Invariant.HISTORY,
+        Invariant.NOT_LOST,
+        Invariant.ACTS_ONCE,
+        Invariant.CARRIED_OUT,
+        Invariant.ACCOUNTED,
+    )
+}
+"""Those that hold of it with its history: both are stored by one transaction."""
+
+
 class Blame(StrEnum):
     """Whose mistake it may be that a run failed. Each value ends the sentence."""
 
@@ -98,6 +111,12 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
     """
     order = StoredOrder(task=task, at=now, slack=slack)
     for invariant, check in OF_RECORDS.items():
+        yield from found_by(check, invariant, order)
+
+
+def of_history(order: StoredOrder) -> Iterator[Broken]:
+    """Check what is stored of an order whose history or record has just changed."""
+    for invariant, check in OF_HISTORIES.items():
         yield from found_by(check, invariant, order)
 
 

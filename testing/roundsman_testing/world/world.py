@@ -1035,7 +1035,7 @@ class World:
     def _check(self) -> None:
         __tracebackhide__ = True
         watch = self.processes.watch
-        watch.look(self.post.status_names)
+        watch.look(self.post.status_names, self._stored_order)
         if watch.parked:
             watch.looks.holds_ended(self.processes.ended_holds(), self.now)
         watch.broken += watch.looks.late(self.now)
