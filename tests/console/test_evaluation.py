@@ -12,7 +12,7 @@ from roundsman_dev.preflight.checks import (
     check_parameters,
     check_stack,
 )
-from roundsman_dev.preflight.table import CheckStatus
+from roundsman_dev.preflight.documents import CheckStatus
 from roundsman_dev.project.create import create
 from roundsman_dev.project.planned import planned_stack
 

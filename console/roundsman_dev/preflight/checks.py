@@ -17,15 +17,9 @@ from roundsman_console.base.counted import counted
 from roundsman_console.facts.finding.report import Finding
 from roundsman_console.facts.finding.stack import topic_findings, version_findings
 from roundsman_console.facts.finding.table import FindingKind
+from roundsman_dev.preflight.documents import CheckOutcome, CheckStatus, PreflightCheck
 from roundsman_dev.preflight.open_orders import MOST, Function, OrdersRead
-from roundsman_dev.preflight.table import (
-    CheckOutcome,
-    CheckStatus,
-    Obstacle,
-    PreflightCheck,
-    obstacle,
-    of_stack,
-)
+from roundsman_dev.preflight.table import Obstacle, obstacle, of_stack
 
 SHOWN_ORDERS = 3
 """The number of orders that are named of those that would lose a function."""

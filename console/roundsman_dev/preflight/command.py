@@ -14,7 +14,7 @@ from roundsman_console.faces.cli.terminal import progress, results
 from roundsman_dev.local.parameters import parse_assignments
 from roundsman_dev.preflight.preflight import run_preflight
 from roundsman_dev.preflight.text import print_report
-from roundsman_dev.project.planned import planned_stack
+from roundsman_dev.sam import sam_module
 
 
 def preflight_command(
@@ -38,6 +38,9 @@ def preflight_command(
     Example: roundsman preflight --config-env prod
     """
     with sentences():
+        sam_module("samcli")
+        from roundsman_dev.project.planned import planned_stack
+
         project = find_project(Path.cwd())
         given = parse_assignments(param or ())
         planned = planned_stack(project, config_env, given)

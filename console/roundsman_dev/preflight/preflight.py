@@ -30,15 +30,14 @@ from roundsman_dev.preflight.checks import (
     check_versions,
     users_of_keys,
 )
-from roundsman_dev.preflight.open_orders import read_orders
-from roundsman_dev.preflight.table import (
+from roundsman_dev.preflight.documents import (
     CheckOutcome,
     CheckStatus,
-    Obstacle,
     PreflightCheck,
     PreflightReport,
-    obstacle,
 )
+from roundsman_dev.preflight.open_orders import read_orders
+from roundsman_dev.preflight.table import Obstacle, obstacle
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

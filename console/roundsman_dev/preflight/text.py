@@ -5,7 +5,7 @@ from rich.padding import Padding
 
 from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.cells import plain
-from roundsman_dev.preflight.table import CheckStatus, PreflightReport
+from roundsman_dev.preflight.documents import CheckStatus, PreflightReport
 
 SHOWN = 10
 """The number of details of one check in the text; the JSON has all."""

@@ -23,8 +23,9 @@ from roundsman_dev.preflight.checks import (
     check_stack,
     check_versions,
 )
+from roundsman_dev.preflight.documents import CheckOutcome, CheckStatus
 from roundsman_dev.preflight.open_orders import Function, OrdersRead
-from roundsman_dev.preflight.table import CheckOutcome, CheckStatus, Obstacle
+from roundsman_dev.preflight.table import Obstacle
 from tests.support.machine_world import World, plan, step
 
 FREE = Quota(1000, 1000, [])
