@@ -251,10 +251,12 @@ class _Types:
         """Return the schema of a dataclass, with what the presenter says of its fields."""
         descriptions = _descriptions(kind)
         properties: dict[str, Schema] = {}
-        for name, one in shown_fields(kind).items():
+        shown = shown_fields(kind)
+        for name, one in shown.items():
             said = {"description": descriptions[name]} if name in descriptions else {}
             properties[one.name] = self._schema(one.hint) | said
-        return _closed(properties, (), _text(kind.__doc__))
+        absent = [one.name for one in shown.values() if one.absent]
+        return _closed(properties, absent, _text(kind.__doc__))
 
     def _object(self, document: type) -> Schema:
         descriptions = _descriptions(document)

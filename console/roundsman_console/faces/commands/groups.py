@@ -20,16 +20,16 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.agent.reading import find_agents
-from roundsman_console.facts.group.documents import GroupDetailsDocument, GroupListDocument
-from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
-from roundsman_console.facts.group.view import (
-    commands_of,
-    effects_of,
+from roundsman_console.facts.group.documents import (
+    GroupListDocument,
+    group_details,
     group_document,
     retried_document,
-    sample_document,
 )
+from roundsman_console.facts.group.next_commands import commands_of
+from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
+from roundsman_console.facts.order.effects import effects_of
 from roundsman_console.facts.order.step_text import span
 from roundsman_console.facts.orders.open_orders import read_open_orders
 from roundsman_console.facts.orders.selection import read_selection
@@ -78,8 +78,8 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         groups = list_groups(found, find_agents(found), now())
         retries = read_retries(found, read_open_orders(found), now())
         if as_json:
-            documents = [group_document(group) for group in groups]
-            retried = [retried_document(one) for one in retries.causes]
+            documents = [*map(group_document, groups)]
+            retried = [*map(retried_document, retries.causes)]
             print(hinted_json(GroupListDocument(groups=documents, retried=retried)))
             return
         print_list(groups)
@@ -107,12 +107,7 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            details: GroupDetailsDocument = {
-                **group_document(shown),
-                "samples": [sample_document(task) for task in shown.samples],
-                "do": commands_of(shown),
-            }
-            print(hinted_json(details))
+            print(hinted_json(group_details(shown)))
             return
         print_group(shown)
 
@@ -169,7 +164,14 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     for task in group.samples:
         yield "", ""
         yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
-        yield from ((f"  {what}: {span(names)}", "") for what, names in effects_of(task) if names)
+        effects = effects_of(task, None)
+        for what, names in (
+            ("may stand", effects.may_stand),
+            ("undone", effects.undone),
+            ("undo failed", effects.undo_failed),
+        ):
+            if names:
+                yield f"  {what}: {span(names)}", ""
     yield "", ""
 
 

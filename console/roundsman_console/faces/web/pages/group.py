@@ -29,9 +29,9 @@ from roundsman_console.faces.web.pages.incident import (
 )
 from roundsman_console.faces.web.results import KeptPage
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
+from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
-from roundsman_console.facts.group.view import commands_of
 from roundsman_console.inspector import Inspector
 
 ENDED: Mapping[str, str] = {

@@ -181,16 +181,18 @@ def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHisto
 def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
     """Return why the order had failed before this instant (epoch ms)."""
     try:
-        task, plan, history = find_shown(inspector.stack, order)
+        facts = find_shown(inspector.stack, order)
     except (NotFound, UnreadableRecord):
         return None
-    failed = [row for row in history if row.kind in ("failed", "undo failed") and row.at <= before]
+    failed = [
+        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
+    ]
     if not failed:
         return None
     last = failed[-1]
-    step = last.step or ""
-    agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
-    return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
+    step = facts.step(last.step or "")
+    agent = step.step.agent if step.step else ""
+    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
