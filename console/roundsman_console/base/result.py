@@ -8,7 +8,8 @@ makes lines and tables, `faces.web.result_tables` tables of a page, and `tools.s
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, StrEnum
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -166,8 +167,11 @@ def _shown(name: str, hint: object) -> Shown:
     declared = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
     said = declared[0] if get_origin(hint) is Annotated and declared else Shown()
     first, *more = name.split("_")
-    optional = type(None) in get_args(get_args(hint)[0] if declared else hint)
+    bare: Any = get_args(hint)[0] if declared else hint
+    optional = type(None) in get_args(bare) and not said.absent
     in_json: Any = hint if said.unit is None else said.unit.in_json
+    if said.absent and said.unit is None:
+        in_json = reduce(or_, [one for one in get_args(bare) if one is not type(None)] or [bare])
     return Shown(
         said.label or name.replace("_", " ").capitalize(),
         said.unit,

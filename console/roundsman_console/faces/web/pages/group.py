@@ -13,7 +13,7 @@ from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
-from roundsman_console.faces.web.drawings.failures import failure_curve
+from roundsman_console.faces.web.drawings.columns import failure_curve
 from roundsman_console.faces.web.forms.bulk import MANY, form_on_many
 from roundsman_console.faces.web.forms.hold import form_on
 from roundsman_console.faces.web.pages.incident import (
