@@ -30,7 +30,7 @@ from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
 from roundsman_console.facts.order.effects import effects_of
-from roundsman_console.facts.order.step_text import span
+from roundsman_console.facts.order.step_text import error_words, span
 from roundsman_console.facts.orders.open_orders import read_open_orders
 from roundsman_console.facts.orders.selection import read_selection
 
@@ -145,7 +145,7 @@ def print_group(group: GroupNow) -> None:
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     where = group.workflow if group.step == NO_STEP else f"{group.workflow}  {group.step}"
     yield f"{group.id}  {where}  {group.standing}", _STYLES[group.severity]
-    yield f"{_HOW.get(group.how, 'failed')}: {_why(group)}", ""
+    yield f"{_HOW.get(group.how, 'failed')}: {error_words(group.error_type, group.message)}", ""
     if group.count.count:
         one = (group.count.count, group.count.more) == (1, False)
         yield f"{group.count} order{'' if one else 's'}", "bold"
@@ -185,10 +185,6 @@ def _agent_lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"{agent.name} {hold_words(hold)}, until {second(hold.until)}", "yellow"
 
 
-def _why(group: GroupNow) -> str:
-    return f"{group.error_type}: {group.message}" if group.message else group.error_type
-
-
 def _ended(task: Task) -> str:
     return "" if task.ended_at is None else f"failed at {second(task.ended_at)}"
 
@@ -210,7 +206,7 @@ def _table(groups: Sequence[GroupNow]) -> Table:
             plain(f"{'>' if group.count.more else ''}{group.count.count:,}"),
             plain(last),
             plain(where),
-            plain(f"{how}{_why(group)}{calm}"),
+            plain(f"{how}{error_words(group.error_type, group.message)}{calm}"),
         )
     return table
 
@@ -226,14 +222,13 @@ def _table_of_retries(causes: Sequence[RetriedNow]) -> Table:
     for one in causes:
         cause = one.cause
         ahead = None if one.next_at is None else format_duration(max(0, one.next_at - at))
-        why = f"{cause.error_type}: {cause.message}" if cause.message else cause.error_type
         table.add_row(
             plain(f"{'>' if one.count.more else ''}{one.count.count:,}"),
             plain(f"{one.new:,}"),
             plain("" if one.since is None else f"{format_duration(max(0, at - one.since))} ago"),
             plain("under way" if ahead is None else f"in {ahead}"),
             plain(f"{cause.workflow} {cause.step}{' (undo)' if cause.undo else ''}"),
-            plain(why),
+            plain(error_words(cause.error_type, cause.message)),
             plain(one.sample.task_id),
         )
     return table

@@ -301,4 +301,9 @@ def last_error(record: StepRecord) -> str:
     error = record.error
     if error is None or (error.type == HELD and record.held_since is not None):
         return ""
-    return f"{error.type}: {error.message}"
+    return error_words(error.type, error.message)
+
+
+def error_words(kind: str, message: str) -> str:
+    """Return an error in one line: its type and its message, each if there is one."""
+    return ": ".join(filter(None, (kind, message)))

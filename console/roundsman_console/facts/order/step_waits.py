@@ -22,6 +22,7 @@ from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.order.next_command import result_command
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
+    error_words,
     heard_words,
     holds_of,
     poll_words,
@@ -308,7 +309,7 @@ class _Step:
     def _so_far(self) -> Iterator[str]:
         error = self.record.error
         if error is not None:
-            yield f"the last attempt failed: {error.type}: {error.message}"
+            yield f"the last attempt failed: {error_words(error.type, error.message)}"
         yield from retry_words(self.facts)
         yield from poll_words(self.facts)
 

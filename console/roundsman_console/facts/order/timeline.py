@@ -17,7 +17,7 @@ from roundsman.model.task import UNDO, StepRecord, Task
 from roundsman_console.base.constraints import RUN_ID, Count
 from roundsman_console.base.result import EpochMs, filled_from
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
-from roundsman_console.facts.order.step_text import agent_words, reminder_words
+from roundsman_console.facts.order.step_text import agent_words, error_words, reminder_words
 
 SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
     "submitted",
@@ -122,8 +122,9 @@ def _finish(record: StepRecord) -> tuple[str, str]:
         return SKIPPED, "skipped"
     if record.process_state is ProcessState.PROCESSED:
         return FINISHED, "done"
-    error = f": {record.error.type}: {record.error.message}" if record.error else ""
-    return FINISHED, f"{record.process_state}{error}"
+    error = record.error
+    said = f": {error_words(error.type, error.message)}" if error else ""
+    return FINISHED, f"{record.process_state}{said}"
 
 
 def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:

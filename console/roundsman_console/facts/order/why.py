@@ -18,7 +18,12 @@ from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import left_out_words
 from roundsman_console.facts.order.order_facts import OrderFacts
-from roundsman_console.facts.order.step_text import situation_words, span, step_state
+from roundsman_console.facts.order.step_text import (
+    error_words,
+    situation_words,
+    span,
+    step_state,
+)
 from roundsman_console.facts.order.step_waits import RUNBOOK, STATS, StepCase, StepWait, waits_of
 
 TaskCase: TypeAlias = Literal[
@@ -122,7 +127,7 @@ def _archived(facts: OrderFacts) -> Diagnosis:
     why = task.ending.why if task.ending else "no reason is stored"
     if failed:
         errors = [error for name in failed if (error := task.step(name).error)]
-        alike = dict.fromkeys(f"{error.type}: {error.message}" for error in errors)
+        alike = dict.fromkeys(error_words(error.type, error.message) for error in errors)
         messages = "; ".join(alike) or why
         why = f"the undo of {span(failed)} failed ({messages})"
     step = failed[0] if failed else (task.ending.step if task.ending else None)

@@ -22,6 +22,7 @@ from roundsman_console.faces.web.runs_of_group import runs_over
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.order.lookup import find_shown
+from roundsman_console.facts.order.step_text import error_words
 from roundsman_console.inspector import Inspector
 
 STILL_FAILS = 2 * MINUTE
@@ -70,7 +71,7 @@ def what_happened(group: GroupNow) -> str:
         AWAITS_RESULT: f"{many} {'waits' if one else 'wait'} for the result of {group.step}",
         UNREADABLE: f"{many_orders(group)} cannot be read",
     }.get(group.how, f"{many} failed {at} and {they} a person")
-    error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    error = error_words(group.error_type, group.message)
     if not group.count.count:
         what = f"Orders of {group.workflow} failed {at}"
     return f"{what}: {error}" if error else what

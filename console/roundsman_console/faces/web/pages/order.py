@@ -28,6 +28,7 @@ from roundsman_console.facts.order.lookup import find_shown, shown_input, why_of
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     agent_words,
+    error_words,
     last_error,
     situation_words,
     span,
@@ -258,7 +259,8 @@ def rows_of_steps(facts: OrderFacts, failed: Sequence[OrderFailure]) -> list[Ste
             situation_words(task, record),
             agent_words(record, one.step) or one.agent or "",
             attempts_words(one, rows.get(one.name, ()), cause),
-            last_error(record) or ("" if cause is None else error_words(cause)),
+            last_error(record)
+            or (error_words(cause.error.type, cause.error.message) if cause is not None else ""),
             _result_words(record),
             one.name in stands,
             cause is not None,
@@ -286,12 +288,6 @@ def attempts_words(one: StepFacts, rows: Sequence[HistoryRow], cause: OrderFailu
         return f"{cause.attempts}, for good"
     most = one.most_attempts
     return f"{count} of {most}" if count and most else str(count)
-
-
-def error_words(failure: OrderFailure) -> str:
-    """Return an error in one line: its type, if that is known, and its message."""
-    error = failure.error
-    return f"{error.type}: {error.message}" if error.type else error.message
 
 
 def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:
