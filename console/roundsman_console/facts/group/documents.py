@@ -8,8 +8,7 @@ from roundsman.model.failure import GroupSeverity
 from roundsman.model.task import Task
 from roundsman_console.base.constraints import Count, GroupId, Keyword
 from roundsman_console.base.result import EPOCH_MS, EpochMs, EpochMsOrNone, Shown, filled_from
-from roundsman_console.facts.agent.documents import AgentDocument
-from roundsman_console.facts.agent.view import agent_document
+from roundsman_console.facts.agent.documents import AgentDocument, agent_document
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, Standing
 from roundsman_console.facts.group.retried import RetriedNow
