@@ -96,7 +96,7 @@ def shown_input(stack: DeployedStack, facts: OrderFacts) -> Json:
         content = task.input(row.content)
     except ValueError as error:
         raise UnreadableRecord(task.task_id, "corrections", str(error)) from error
-    return mask_of(stack, task, facts.plan).input(content)
+    return mask_with(task, facts.plan, row).input(content)
 
 
 def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
