@@ -143,11 +143,14 @@ class SetAside:
         make: Callable[..., MessageDocument] = MessageDocument
         attached = self.attached
         own: dict[str, object] = {
-            "rejected_at": self.sent_at,
-            "problems": problem_documents(self.problems),
+            "message_id": self.message_id,
+            "queue": self.queue or None,
+            "order_id": self.order,
+            "receives": self.receives,
+            "bytes": self.size,
         }
         if self.is_dead:
-            own = {
+            own |= {
                 "reason": self.reason,
                 "reason_known": attached is not None,
                 "error_type": attached and attached.error_type,
@@ -156,16 +159,12 @@ class SetAside:
                 "sent_back": self.sent_back,
                 "copies": len(self.copies),
             }
+        else:
+            why = problem_documents(self.problems)
+            own |= {"rejected_at": self.sent_at, "problems": why}
         if judged is not None:
             own |= {"what": judged.what, "verdict": judged.verdict, "why": judged.why}
-        return make(
-            message_id=self.message_id,
-            queue=self.queue or None,
-            order_id=self.order,
-            receives=self.receives,
-            bytes=self.size,
-            **{**own, **more},
-        )
+        return make(**own | more)
 
     def whole_document(self, judged: JudgedMessage, stack: str, body: str) -> MessageDocument:
         """Return what is said of a dead letter that is shown; `body` is its body as it is shown."""
