@@ -127,12 +127,12 @@ class Inspector:
 
         Values that the workflow masks are replaced by `(masked)`, unless `reveal` is true.
         """
-        return find_shown(self.stack, order_id, reveal=reveal)
+        facts = find_shown(self.stack, order_id, reveal=reveal)
+        return facts.task, facts.plan, [*facts.history]
 
     def timeline(self, order_id: str) -> list[Happening]:
         """Return what happened to the order, in the order of time."""
-        task, plan, history = self.task(order_id)
-        return list(happenings(task, plan, history, now()))
+        return happenings(find_shown(self.stack, order_id))
 
     def why(self, order_id: str) -> Diagnosis:
         """Explain what the order waits for now, with evidence and the next command."""
