@@ -13,7 +13,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
 from roundsman_console.base.clock import now
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.text.states import STATE_STYLES, STEP_STYLES
 from tools.demo.facts import AlertSeen, SeenRejection
 from tools.demo.progress import (

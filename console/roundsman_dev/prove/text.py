@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.base.counted import counted
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_dev.prove.deployment import Place
 from roundsman_dev.prove.documents import FaultDocument, ProofReportDocument
 from roundsman_dev.prove.duration import estimated_minutes, longest_minutes

@@ -16,7 +16,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.faces.web.drawings.gantt import bars
 from roundsman_console.faces.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.faces.web.forms.order import links_of
-from roundsman_console.faces.web.page_parts import part
+from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.order.failure import (
     OrderFailure,
     failed_attempts,
