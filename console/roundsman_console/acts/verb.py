@@ -10,6 +10,7 @@ would do, and does it.
 """
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
@@ -309,15 +310,15 @@ class StackVerb(Verb):
     searches: ClassVar[bool] = False
     """Whether it may take minutes to find what it would do."""
 
+    @abstractmethod
     def preview(self, stack: "DeployedStack") -> Preview | Result:
         """Return what the verb would do; a Result if it is refused, or there is nothing to do.
 
         Raises NotPossible if it does not apply now, whatever the other arguments are.
         """
-        return self.search(stack, no_progress)
 
     def search(self, stack: "DeployedStack", progress: Progress) -> Preview | Result:
-        """Return the preview, and tell `progress` how far it is. A verb has this or `preview`."""
+        """Return the preview; a verb that `searches` tells `progress` how far it is."""
         del progress
         return self.preview(stack)
 

@@ -38,6 +38,7 @@ from roundsman_console.acts.verb import (
     Preview,
     Progress,
     StackVerb,
+    no_progress,
 )
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.counted import counted
@@ -100,6 +101,9 @@ class ReconcileVerb(StackVerb):
             read=_rate,
         ),
     ] = RATE
+
+    def preview(self, stack: DeployedStack) -> Preview:
+        return self.search(stack, no_progress)
 
     def search(self, stack: DeployedStack, progress: Progress) -> Preview:
         progress("reading the orders")

@@ -144,6 +144,8 @@ def _goes_on(
         title = f"{page.title} {page.about}"
         work = works_of(inspector).start(title, page.back, do, done=page.sentence)
     except InspectorError:  # too much runs in this console
+        if not found.left:
+            raise
         return replace(page, sentence=f"{page.sentence} {found.left}".strip())
     follow = f"/progress/{work.id}"
     return replace(page, goes_to=follow, next=[NextStep(found.follow, follow)])
