@@ -10,16 +10,18 @@ from typing import Annotated
 import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
+from typer.testing import Result as Typed
 
 from roundsman.model.events import CommandSource, Extend, OperatorEvent
 from roundsman.model.states import TaskState
 from roundsman_console.acts import verbs
 from roundsman_console.acts.order.verbs import OrderVerb
-from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
+from roundsman_console.acts.verb import Argument, Asked, Confirmed, Preview, Progress, StackVerb
 from roundsman_console.aws.stack import DeployedStack, find_stack
 from roundsman_console.base.hints import hint, remember_stack
 from roundsman_console.base.result import EPOCH_MS, MS, Result, Shown
 from roundsman_console.base.typed_inputs import read_duration
+from roundsman_console.faces.cli import confirm
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.form_registry import commands
 from roundsman_console.faces.web.one_browser import BrowserSession
@@ -74,9 +76,42 @@ class HurryVerb(OrderVerb):
         return Extend(asked, self.seconds, self.step)
 
 
+SEEN: list[str] = []
+"""What has happened to guests who are seen off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeeOffVerb(GreetVerb):
+    """See a guest off, which takes a while.
+
+    Example: roundsman see-off ann --reason "she leaves" --yes
+    """
+
+    name, title, confirmed = "see-off", "See off", Confirmed.BY_YES
+
+    def preview(self, stack: DeployedStack) -> Preview:
+        def go(_asked: Asked) -> Greeted:
+            SEEN.append("gone")
+            return Greeted(self.guest, 0, 0)
+
+        def goes_on(_done: Result, _progress: Progress) -> Iterator[Result]:
+            yield Greeted(f"the bag of {self.guest}", 0, 0)
+            SEEN.append("waved")
+            yield Greeted(f"the hat of {self.guest}", 0, 0)
+
+        return Preview(
+            f"{self.guest} would leave.",
+            go,
+            question=f"See {self.guest} off?",
+            goes_on=goes_on,
+            close=lambda: SEEN.append("closed"),
+        )
+
+
 @pytest.fixture(autouse=True)
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verbs, "VERBS", (*verbs.VERBS, GreetVerb, HurryVerb))
+    monkeypatch.setattr(verbs, "VERBS", (*verbs.VERBS, GreetVerb, HurryVerb, SeeOffVerb))
+    SEEN.clear()
 
 
 @pytest.fixture
@@ -88,8 +123,12 @@ def browser(operator: Operator) -> Iterator[Browser]:
         yield Browser(client, session, operator, inspector)
 
 
+def tries(*words: str, answer: str | None = None) -> Typed:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, words, input=answer)
+
+
 def types(*words: str, verb: str = "greet") -> str:
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, [verb, *words])
+    result = tries(verb, *words)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -156,6 +195,41 @@ def test_it_is_in_the_history_and_on_the_page_of_the_order_to_which_it_was_sent(
     assert "extend of ord-1 is possible" in browser.sends("hurry", **fields)
     assert "The history of ord-1 has: extend by " in browser.carries_out("hurry", **fields)
     assert {"hurry", "hurry-all"} <= commands().keys()
+
+
+@pytest.mark.usefixtures("operator")
+def test_what_is_to_be_confirmed_is_not_done_without_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("see-off", "ann", "--reason", "she leaves")
+    script = tries(*asked)
+    assert (script.exit_code, script.stdout, SEEN) == (2, "", ["closed"])
+    assert "See ann off? There is no terminal to confirm at: add --yes." in script.stderr
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
+    refused = tries(*asked, answer="n\n")
+    assert (refused.exit_code, SEEN) == (1, ["closed", "closed"])
+    assert "See ann off? [y/N]" in refused.stderr
+    without = tries("see-off", "ann", "--yes", "--reason", " ")
+    assert (without.exit_code, without.stderr) == (2, "--reason is empty.\n")
+    assert len(SEEN) == 2, "it was not looked at"
+    tries(*asked, answer="y\n")
+    assert SEEN[2:] == ["gone", "closed", "waved"]
+
+
+def test_each_part_of_the_rest_is_printed_and_followed_on_its_page(
+    browser: Browser,
+) -> None:
+    done = tries("see-off", "ann", "--reason", "x", "--yes")
+    assert [line for line in done.stdout.splitlines() if line.startswith("Guest")] == [
+        "Guest: ann",
+        "Guest: the bag of ann",
+        "Guest: the hat of ann",
+    ]
+    as_json = json.loads(tries("see-off", "ann", "--reason", "x", "--yes", "--json").stdout)
+    assert as_json["guest"] == "the hat of ann"
+    SEEN.clear()
+    work = browser.work("see-off", guest="ann", times="1", reason="x")
+    assert work.result is not None
+    assert work.result.good
+    assert SEEN == ["closed", "gone", "closed", "waved"]
 
 
 def test_it_is_in_the_reference() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from roundsman.command_line import REASON, command_line
 from roundsman.model.events import COMMAND_KINDS
@@ -11,7 +11,7 @@ from roundsman.model.instants import iso
 from roundsman_console.acts.reconcile.reconcile import Does, Reconciliation, RestoredOrder
 from roundsman_console.acts.verb import Asked
 from roundsman_console.base.counted import counted
-from roundsman_console.base.result import Result
+from roundsman_console.base.result import HIDDEN, Result
 from roundsman_console.facts.order.step_text import span
 
 WORDS = {
@@ -63,7 +63,7 @@ class Restored(Result):
 class Began(Result):
     """That the orders are sent now."""
 
-    asked: Asked
+    asked: Annotated[Asked, HIDDEN]
 
 
 @dataclass(frozen=True, slots=True)

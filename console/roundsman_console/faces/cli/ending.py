@@ -30,8 +30,12 @@ def tell(result: Result, *, as_json: bool) -> None:
     """Print what came of a part of a verb; with --json, only what went wrong beside it."""
     for warning in result.warnings():
         complain(warning)
-    if not as_json:
-        say(*map(hint, result.lines()))
+    if as_json:
+        return
+    lines = result.lines()
+    say(*map(hint, lines))
+    if not lines:
+        print_fields(result)
 
 
 def show_found(preview: Preview) -> None:
