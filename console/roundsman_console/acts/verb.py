@@ -278,8 +278,6 @@ class Preview:
     """What it is about, if that was read; None for what `StackVerb.subject` says."""
     goes_on: Callable[[Result, Progress], Iterator[Result]] | None = None
     """Does the rest, which may take minutes; yields what came of each part of it."""
-    follow: str = "See how far it is"
-    """The title of the page on which the rest is followed."""
     left: str = ""
     """What becomes of the rest if it is not done here."""
     close: Callable[[], None] = _nothing_held

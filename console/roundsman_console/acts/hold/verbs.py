@@ -320,7 +320,6 @@ class ReleaseVerb(OnHoldVerb):
                 _version(agent.holds),
                 subject=self.on_agent(agent),
                 goes_on=partial(self._wake, stack),
-                follow=_FOLLOW,
                 left=_LEFT,
             )
         workflow = self.orders_of
@@ -335,7 +334,6 @@ class ReleaseVerb(OnHoldVerb):
             _version([before]),
             subject=self._on_orders(workflow),
             goes_on=partial(self._wake, stack),
-            follow=_FOLLOW,
             left=_LEFT.removesuffix(".") + f"{not_watched}.",
         )
 
@@ -379,7 +377,6 @@ class ReleaseVerb(OnHoldVerb):
         return replace(ended, watched=watched)
 
 
-_FOLLOW = "See how many orders are woken"
 _LEFT = "The supervisor wakes the orders that wait for it within two minutes."
 
 

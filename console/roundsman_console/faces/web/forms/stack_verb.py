@@ -84,7 +84,8 @@ def _form_of(kind: type[StackVerb]) -> FormCommand:
             page = replace(page, problems=[*page.problems, *found.notes])
             if not agreed(given, session, found.version):
                 return asking(page, given, session, found.version, found.sentence)
-            return _done(found, page, inspector, session, asked)
+            result = found.go(asked)
+        return _done(found, result, page, inspector, session)
 
     return FormCommand(kind.name, show, carry_out)
 
@@ -101,7 +102,7 @@ def _searched(
     kept = agreed_preview(given, session)
     if kept is not None:
         try:
-            return _done(kept, page, inspector, session, asked)
+            return _done(kept, kept.go(asked), page, inspector, session)
         except InspectorError as error:
             return replace(page, sentence=str(error), refused=True)
 
@@ -115,10 +116,9 @@ def _searched(
 
 
 def _done(
-    found: Preview, page: CommandPage, inspector: Inspector, session: Session, asked: Asked
+    found: Preview, result: Result, page: CommandPage, inspector: Inspector, session: Session
 ) -> CommandPage:
-    """Do it, and return the page of what came of it."""
-    result = found.go(asked)
+    """Return the page of what came of a verb, and begin the rest of it."""
     note_result(inspector, result)
     if found.goes_on is None or result.words():
         page = _with_way_back(_ended(page, result, done=True), result, session)
@@ -148,7 +148,7 @@ def _goes_on(
             raise
         return replace(page, sentence=f"{page.sentence} {found.left}".strip())
     follow = f"/progress/{work.id}"
-    return replace(page, goes_to=follow, next=[NextStep(found.follow, follow)])
+    return replace(page, goes_to=follow, next=[NextStep("See how far it is", follow)])
 
 
 def _no_part() -> Iterator[Result]:
