@@ -8,6 +8,7 @@ files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
 import ast
 import inspect
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -252,7 +253,9 @@ class _Types:
         descriptions = _descriptions(kind)
         properties: dict[str, Schema] = {}
         for name, one in shown_fields(kind).items():
-            said = {"description": descriptions[name]} if name in descriptions else {}
+            words = descriptions.get(name, "").replace(". None ", ". Null ")
+            words = re.sub(r"\bNone\b", "null", words)
+            said = {"description": words} if words else {}
             properties[one.name] = self._schema(one.hint) | said
         return _closed(properties, (), _text(kind.__doc__))
 
