@@ -19,7 +19,7 @@ from roundsman_console.acts.verb import (
     Verb,
 )
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.base.result import Noun, Result
+from roundsman_console.base.result import Noun, Result, document_of
 from roundsman_console.facts.set_aside.documents import (
     DroppedDeadLetterDocument,
     RedriveDocument,
@@ -78,9 +78,7 @@ class Dropped(Result):
         return [f"Deleted {self.message.message_id}."]
 
     def document(self) -> Mapping[str, Any]:
-        one = self.message
-        summary = one.dead_document() if one.is_dead else one.rejection_document()
-        return {**summary, "body": one.body}
+        return document_of(self.message.document(body=self.message.body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

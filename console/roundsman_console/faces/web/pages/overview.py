@@ -13,7 +13,7 @@ from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
 from roundsman_console.faces.web.cache import Cached
-from roundsman_console.faces.web.drawings.chart import chart
+from roundsman_console.faces.web.drawings.columns import chart
 from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.report import Finding, Report
