@@ -12,7 +12,7 @@ from roundsman_console.acts.set_aside.again import Assessed, Resent
 from roundsman_console.acts.set_aside.edits import laid_out
 from roundsman_console.aws.queues import Counts
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.set_aside.assess import JudgedMessage, first_problem, order_of
 from roundsman_console.facts.set_aside.messages import SetAside
 
