@@ -8,6 +8,7 @@ files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
 import ast
 import inspect
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -37,16 +38,17 @@ from roundsman_console.base.result import shown_fields
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.audit import documents as audit
-from roundsman_console.facts.cost import documents as cost
+from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
+from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.table import record as tables
-from roundsman_dev.changes import documents as changes
+from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
 from roundsman_dev.preflight import documents as preflight
@@ -71,12 +73,12 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
-    "changes": changes.ChangesReport,
+    "changes": changes.Review,
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,
-    "dlq ls": dead_letters.DeadLetterListDocument,
-    "dlq show": dead_letters.DeadLetterDetailsDocument,
+    "dlq ls": dead_letters.MessageListDocument,
+    "dlq show": dead_letters.MessageListDocument,
     "delete": tables.TablesReport,
     "doctor": findings.ReportDocument,
     "export": exports.ExportedTo,
@@ -90,9 +92,9 @@ DOCUMENTS: Mapping[str, object] = {
     "make demo": demo.DemoReport,
     "preflight": preflight.PreflightReport,
     "prove": proofs.ProofReport,
-    "rejected ls": dead_letters.RejectionListDocument,
+    "rejected ls": dead_letters.MessageListDocument,
     "rejected resend": dead_letters.ResendDocument,
-    "rejected show": dead_letters.RejectionDocument,
+    "rejected show": dead_letters.MessageDocument,
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesReport),
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
@@ -103,7 +105,7 @@ DOCUMENTS: Mapping[str, object] = {
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchReading,
-    "why": tasks.DiagnosisDocument,
+    "why": why_facts.DiagnosisDocument,
 }
 """The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union
 of several."""
@@ -251,10 +253,14 @@ class _Types:
         """Return the schema of a dataclass, with what the presenter says of its fields."""
         descriptions = _descriptions(kind)
         properties: dict[str, Schema] = {}
-        for name, one in shown_fields(kind).items():
-            said = {"description": descriptions[name]} if name in descriptions else {}
+        shown = shown_fields(kind)
+        for name, one in shown.items():
+            words = descriptions.get(name, "").replace(". None ", ". Null ")
+            words = re.sub(r"\bNone\b", "null", words)
+            said = {"description": words} if words else {}
             properties[one.name] = self._schema(one.hint) | said
-        return _closed(properties, (), _text(kind.__doc__))
+        absent = [one.name for one in shown.values() if one.absent]
+        return _closed(properties, absent, _text(kind.__doc__))
 
     def _object(self, document: type) -> Schema:
         descriptions = _descriptions(document)

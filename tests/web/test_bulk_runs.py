@@ -16,7 +16,7 @@ from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.hints import option_words
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.kept import LONGEST
+from roundsman_console.faces.web.expiring_values import LONGEST
 from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.work import MOST_KEPT, Work, WorkResult, works_of
 from roundsman_console.facts.application import application_events
@@ -26,9 +26,10 @@ from tests.console.bulk.conftest import PARAMETERS
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.moto.orders import order
 from tests.project import deployed_project
+from tests.support.kept_stack import KeptStack
 from tests.web.browsers import PORT, Browser, text_of
+from tests.web.declined import DECLINES, kept_with_declined
 
-DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
 NAMES = [f"ord-{n}" for n in range(8)]
 
 
@@ -52,14 +53,16 @@ def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[B
             yield Browser(client, session, operator, inspector)
 
 
+@pytest.fixture(scope="module")
+def with_declined(one_world: Stack, session_without_real_aws: None) -> KeptStack:
+    """The deployment with a group of orders that were declined by mistake."""
+    return kept_with_declined(one_world, NAMES)
+
+
 @pytest.fixture
-def browser(before_none: Browser) -> Browser:
+def browser(before_none: Browser, with_declined: KeptStack) -> Browser:
     """A browser before a stack with a group of orders that were declined by mistake."""
-    world = before_none.operator.world
-    world.faults(DECLINES)
-    world.submit(*map(order, NAMES))
-    world.run()
-    world.faults()
+    with_declined.go_back()
     return before_none
 
 
@@ -376,7 +379,7 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
         return choose_for(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", slowly)
-    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 0)
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
     address, work = progress_of(browser, "resubmit-all", **fields)
     began.wait()
@@ -410,7 +413,7 @@ def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progres
         raise TryAgain("reading the tasks: throttled")
 
     monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", refused)
-    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 0)
     address, work = progress_of(before_none, "undo-all", state="Archived", reason="x")
     goes_on.set()
     assert work.thread is not None

@@ -8,8 +8,18 @@ makes lines and tables, `faces.web.result_tables` tables of a page, and `tools.s
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from functools import cache, reduce
+from operator import or_
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman_console.base.constraints import Count, Duration, Instant
@@ -66,10 +76,12 @@ class Shown:
     """The type of its value in JSON."""
     hidden: bool = False
     """Whether it is not shown at all."""
+    absent: bool = False
+    """Whether JSON lacks it if it is None."""
 
     def to_json(self, value: object) -> object:
         """Return the value as JSON has it."""
-        return _json(value if self.unit is None or value is None else self.unit.to_json(value))
+        return json_of(value if self.unit is None or value is None else self.unit.to_json(value))
 
     def to_words(self, value: object) -> str:
         """Return the value for people; empty for None."""
@@ -89,6 +101,32 @@ class Shown:
 HIDDEN = Shown(hidden=True)
 """For a field of facts that is not part of what is shown of them."""
 
+EpochMs: TypeAlias = Annotated[int, Shown(unit=EPOCH_MS)]
+EpochMsOrNone: TypeAlias = Annotated[int | None, Shown(unit=EPOCH_MS)]
+
+
+class Noun(StrEnum):
+    """What a verb is about, or is looked at next."""
+
+    STACK = "stack"
+    ORDERS = "orders"
+    RUNS = "bulk runs"
+    AGENTS = "agents"
+    GROUPS = "failure groups"
+    REJECTED = "rejected messages"
+    DEAD_LETTERS = "dead letters"
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """The verb that takes back what was done, with its arguments."""
+
+    title: str
+    name: str
+    form: Mapping[str, str]
+    version: str
+    """The version of its preview, as it is now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -102,9 +140,33 @@ class Result:
         """Return the sentences for a terminal, which may name the command to type next."""
         return self.words()
 
+    def rows(self) -> "Sequence[DataclassInstance]":
+        """Return what else is shown at a terminal, as a table; empty for nothing."""
+        return ()
+
+    def warnings(self) -> Sequence[str]:
+        """Return what went wrong beside it, in sentences; empty if nothing did."""
+        return ()
+
+    def error(self) -> Exception | None:
+        """Return what ended it early; None if it was done as a whole."""
+        return None
+
     def ended(self) -> CommandOutcome:
         """Return how the verb ended."""
         return CommandOutcome.DONE
+
+    def way_back(self) -> WayBack | None:
+        """Return the verb that takes it back; None if no verb does."""
+        return None
+
+    def look_next(self) -> Noun | None:
+        """Return what is to be looked at next; None for what the verb is about."""
+        return None
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the result as the JSON object that --json prints."""
+        return document_of(self)
 
     def leads_to(self) -> str:
         """Return the id of the order to look at next; empty for what the verb is about."""
@@ -127,34 +189,56 @@ def shown_fields(kind: "type[DataclassInstance]") -> Mapping[str, Shown]:
 
 def document_of(value: "DataclassInstance") -> dict[str, Any]:
     """Return a result as the JSON object that --json prints."""
-    shown = shown_fields(type(value))
-    return {one.name: one.to_json(getattr(value, name)) for name, one in shown.items()}
+    found: dict[str, Any] = {}
+    for name, one in shown_fields(type(value)).items():
+        each = getattr(value, name)
+        if each is not None or not one.absent:
+            found[one.name] = one.to_json(each)
+    return found
+
+
+R = TypeVar("R", bound="DataclassInstance")
+
+
+def filled_from(source: object, kind: type[R], **own: object) -> R:
+    """Return a result: `own`, and in its other fields what `source` has under the same names.
+
+    Raises AttributeError if `source` has no such attribute.
+    """
+    make: Callable[..., R] = kind
+    others = {one.name for one in fields(kind)} - {*own}
+    return make(**own, **{name: getattr(source, name) for name in others})
 
 
 def _shown(name: str, hint: object) -> Shown:
     declared = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
     said = declared[0] if get_origin(hint) is Annotated and declared else Shown()
     first, *more = name.split("_")
-    optional = type(None) in get_args(get_args(hint)[0] if declared else hint)
+    bare: Any = get_args(hint)[0] if declared else hint
+    optional = type(None) in get_args(bare) and not said.absent
     in_json: Any = hint if said.unit is None else said.unit.in_json
+    if said.absent and said.unit is None:
+        in_json = reduce(or_, [one for one in get_args(bare) if one is not type(None)] or [bare])
     return Shown(
         said.label or name.replace("_", " ").capitalize(),
         said.unit,
         said.name or "".join([first, *(word.capitalize() for word in more)]),
         in_json | None if said.unit is not None and optional else in_json,
         said.hidden,
+        said.absent,
     )
 
 
-def _json(value: object) -> object:
+def json_of(value: object) -> object:
+    """Return a value as JSON has it: each dataclass in it becomes an object."""
     if is_dataclass(value) and not isinstance(value, type):
         return document_of(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {_json(key): _json(one) for key, one in value.items()}
+        return {json_of(key): json_of(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_json(one) for one in value]
+        return [json_of(one) for one in value]
     return value
 
 

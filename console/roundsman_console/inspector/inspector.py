@@ -23,11 +23,12 @@ from roundsman_console.acts.hold.orders import (
     hold_orders,
     release_orders,
 )
-from roundsman_console.acts.order.commands import CommandResult, send_command
 from roundsman_console.acts.order.corrections import InputCorrection
-from roundsman_console.acts.order.erasure import erase_order
+from roundsman_console.acts.order.send import send_command
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.acts.order.verbs import (
     CancelVerb,
+    EraseVerb,
     ExtendVerb,
     MoveVerb,
     OrderVerb,
@@ -127,12 +128,12 @@ class Inspector:
 
         Values that the workflow masks are replaced by `(masked)`, unless `reveal` is true.
         """
-        return find_shown(self.stack, order_id, reveal=reveal)
+        facts = find_shown(self.stack, order_id, reveal=reveal)
+        return facts.task, facts.plan, [*facts.history]
 
     def timeline(self, order_id: str) -> list[Happening]:
         """Return what happened to the order, in the order of time."""
-        task, plan, history = self.task(order_id)
-        return list(happenings(task, plan, history, now()))
+        return happenings(find_shown(self.stack, order_id))
 
     def why(self, order_id: str) -> Diagnosis:
         """Explain what the order waits for now, with evidence and the next command."""
@@ -279,7 +280,7 @@ class Inspector:
 
     def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Remove the contents of an order that has ended, and keep the record that it was."""
-        return erase_order(self.stack, order_id, by=by, reason=reason, wait=wait)
+        return self._send(order_id, EraseVerb(), by, reason, wait)
 
     def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> AgentHold:
         """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""

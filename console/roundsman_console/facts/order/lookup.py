@@ -1,4 +1,4 @@
-"""Finding the task of an order and its plan, and how they are shown."""
+"""Reading an order: its task, its plan and its input, and how they are shown."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.credit import credited_now
-from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
+from roundsman.model.json import Json
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import NotFound, RetentionOver, UnknownOrder
@@ -20,6 +20,7 @@ from roundsman_console.facts.order.masks import (
     mask_with,
     shown,
 )
+from roundsman_console.facts.order.order_facts import OrderFacts
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
@@ -57,10 +58,8 @@ def load_task(stack: DeployedStack, order_id: str) -> Task:
     )
 
 
-def find_shown(
-    stack: DeployedStack, order_id: str, *, reveal: bool = False
-) -> tuple[Task, Plan | None, list[HistoryRow]]:
-    """Return the order's task, its plan and its history as they are shown to a person.
+def find_shown(stack: DeployedStack, order_id: str, *, reveal: bool = False) -> OrderFacts:
+    """Return what is known of the order, as it is shown to a person.
 
     The values that the plan masks are replaced, unless `reveal` is true. Raises NotFound as
     `find_task` does.
@@ -69,7 +68,30 @@ def find_shown(
     history = stack.tasks.history(task.task_id)
     task = stack.tasks.with_results_left_out(task)
     mask = NO_MASK if reveal else mask_of(stack, task, plan)
-    return shown(task, plan, mask), plan, mask.history(history)
+    held = any(record.held_since is not None for record in task.steps.values())
+    return OrderFacts(
+        shown(task, plan, mask),
+        plan,
+        mask.history(history),
+        at=now(),
+        holds=stack.holds.holds() if held else (),
+    )
+
+
+def shown_input(stack: DeployedStack, facts: OrderFacts) -> Json:
+    """Return the input of an order as it is shown to a person; None if its row is missing.
+
+    Raises what AWS raises, and UnreadableRecord if the row is not that of this order.
+    """
+    task = facts.task
+    row = stack.tasks.order(task.task_id)
+    if row is None:
+        return None
+    try:
+        content = task.input(row.content)
+    except ValueError as error:
+        raise UnreadableRecord(task.task_id, "corrections", str(error)) from error
+    return mask_with(task, facts.plan, row).input(content)
 
 
 def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:

@@ -17,11 +17,12 @@ from roundsman_console.acts.bulk.start import bulk_runs_of
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
-from roundsman_console.faces.web.released import Released, released_here
+from roundsman_console.faces.web.released import ReleasedHere, released_here
 from roundsman_console.faces.web.runs_of_group import runs_over
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.order.lookup import find_shown
+from roundsman_console.facts.order.step_text import error_words
 from roundsman_console.inspector import Inspector
 
 STILL_FAILS = 2 * MINUTE
@@ -70,7 +71,7 @@ def what_happened(group: GroupNow) -> str:
         AWAITS_RESULT: f"{many} {'waits' if one else 'wait'} for the result of {group.step}",
         UNREADABLE: f"{many_orders(group)} cannot be read",
     }.get(group.how, f"{many} failed {at} and {they} a person")
-    error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    error = error_words(group.error_type, group.message)
     if not group.count.count:
         what = f"Orders of {group.workflow} failed {at}"
     return f"{what}: {error}" if error else what
@@ -84,14 +85,14 @@ def many_orders(group: GroupNow) -> str:
     return f"{many} order{'' if group.count.count == 1 else 's'}"
 
 
-def last_release(inspector: Inspector, group: GroupNow) -> Released | None:
+def last_release(inspector: Inspector, group: GroupNow) -> ReleasedHere | None:
     """Return the last release of the agent in this console since the group began; None if none."""
     if group.agent is None or group.first_at is None:
         return None
     return next(reversed(released_here(inspector, group.agent.name, group.first_at)), None)
 
 
-def is_quiet_since(released: Released | None, group: GroupNow) -> bool:
+def is_quiet_since(released: ReleasedHere | None, group: GroupNow) -> bool:
     """Return whether the agent was released, and no order has failed for this cause since."""
     return released is not None and (group.last_at is None or group.last_at <= released.at)
 
@@ -101,7 +102,7 @@ def still_fails(
     at: int,
     *,
     held: bool = False,
-    released: Released | None = None,
+    released: ReleasedHere | None = None,
     runs: Sequence[BulkRecord] = (),
 ) -> str:
     """Return in a sentence whether orders still fail for this cause at `at` (epoch ms).
@@ -181,16 +182,18 @@ def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHisto
 def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
     """Return why the order had failed before this instant (epoch ms)."""
     try:
-        task, plan, history = find_shown(inspector.stack, order)
+        facts = find_shown(inspector.stack, order)
     except (NotFound, UnreadableRecord):
         return None
-    failed = [row for row in history if row.kind in ("failed", "undo failed") and row.at <= before]
+    failed = [
+        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
+    ]
     if not failed:
         return None
     last = failed[-1]
-    step = last.step or ""
-    agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
-    return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
+    step = facts.step(last.step or "")
+    agent = step.step.agent if step.step else ""
+    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
@@ -244,7 +247,7 @@ def _hold_act(hold: Hold) -> Act:
     return Act(hold.since, f"hold of {hold.agent} for {lasts} by {hold.by}: {hold.reason}.")
 
 
-def _release_act(one: Released) -> Act:
+def _release_act(one: ReleasedHere) -> Act:
     why = f": {one.reason}" if one.reason else ""
     return Act(one.at, f"release of {one.agent} by {one.by}{why}.")
 
