@@ -9,8 +9,8 @@ from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.failure import Group, failure_of
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group import reading as groups
+from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.group.view import commands_of
 from roundsman_console.facts.orders.counts import Count
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema

@@ -12,7 +12,7 @@ from roundsman.model.states import TaskState
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.drawings.failures import MOST_BARS, failure_curve
+from roundsman_console.faces.web.drawings.columns import MOST_BARS, failure_curve
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.released import Released
 from roundsman_console.facts.group.effects import order_effects

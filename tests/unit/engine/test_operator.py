@@ -237,6 +237,9 @@ def test_an_undo_made_by_hand_is_resolved_and_the_task_is_undone() -> None:
     assert refusal(world, lambda: world.resolve("b", did=False)) == (
         "b: its effect stands; undo it manually and resolve it as done, or resubmit the task"
     )
+    assert refusal(world, lambda: world.resolve("b", result=1)) == (
+        "b is being undone, and an undo has no result"
+    )
     world.resolve("b")
     assert world.state("b") is ProcessState.UNDONE
     assert world.task_state() is TaskState.UNDONE

@@ -866,11 +866,11 @@ def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the request of the attempt may never have been sent.
 
     The process that claims a step may die before it sends the request. Its message is redelivered
-    within HIDDEN_FOR and sends it. An attempt that is overdue before that is not counted the first
-    time in a row, unless its agent has reported on it, or the queue's read mark may be that of its
-    request. An extension because of a backlog may raise `uncounted_timeouts` too, but it sends
-    nothing. So an extended attempt is not counted while that number is below
-    MAX_UNCOUNTED_TIMEOUTS.
+    within HIDDEN_FOR, later by as much as the scheduler is behind, and sends it. An attempt that is
+    overdue before that is not counted the first time in a row, unless its agent has reported on it,
+    or the queue's read mark may be that of its request. An extension because of a backlog may raise
+    `uncounted_timeouts` too, but it sends nothing. So an extended attempt is not counted while that
+    number is below MAX_UNCOUNTED_TIMEOUTS.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if record.heard_at is not None or record.started_at is None:
@@ -880,7 +880,8 @@ def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
-    return context.now - record.started_at < HIDDEN_FOR
+    behind = _replies(context, step).lag(context.now)
+    return context.now - record.started_at < HIDDEN_FOR + behind
 
 
 def _was_extended(step: StepPlan, record: StepRecord) -> bool:

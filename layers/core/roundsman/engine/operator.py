@@ -474,8 +474,6 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         _check_cannot_act(context, step)
     if event.did:
         _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
-    if event.did:
         context.decision.move(
             step.name,
             StepEvent.RESOLVED_DONE,
@@ -503,6 +501,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif fresh_key:
             context.decision.new_round(step.name)
+    _continue_if_last_failure(context)
 
 
 def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -513,7 +512,6 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
     if not event.did:
         raise Refused(f"{step.name} is done, and only its result is missing: it did happen")
     _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
     context.decision.move(
         step.name,
         StepEvent.RESOLVED_DONE,
@@ -522,6 +520,7 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
         left_out=None,
     )
     context.decision.note(f"{step.name}: its result was given")
+    _continue_if_last_failure(context)
 
 
 def _check_fits(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -544,11 +543,11 @@ def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> 
             f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
             "ends it now"
         )
-    _continue_if_last_failure(context, step)
     ended = Ended(how=End.SUCCEEDED)
     context.decision.move(
         step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
     )
+    _continue_if_last_failure(context)
 
 
 def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -563,7 +562,6 @@ def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             "the signal as its result"
         )
     _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
     context.decision.move(
         step.name,
         StepEvent.RESOLVED_DONE,
@@ -573,6 +571,7 @@ def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> N
         finished_at=context.now,
         error=None,
     )
+    _continue_if_last_failure(context)
 
 
 def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
@@ -592,6 +591,8 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name}: its effect stands; undo it manually and resolve it as done, "
             "or resubmit the task"
         )
+    if event.result is not None:  # it was meant for the perform, before the undo began
+        raise Refused(f"{step.name} is being undone, and an undo has no result")
     record = context.decision.step(step.name)
     wait, asked = record.situation, record.failure_count > 0
     if isinstance(wait, WaitsUntil) and not asked and wait.not_before > context.now:
@@ -599,22 +600,26 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name}: a request to perform it may act until {second(wait.not_before)}; "
             "undo it manually after that"
         )
-    if context.decision.goes_on_after_undo(record):
-        _continue_if_last_failure(context, step)
+    goes_on = context.decision.goes_on_after_undo(record)
     undone(context, step, StepEvent.RESOLVED_DONE)
+    if goes_on:
+        _continue_if_last_failure(context)
 
 
-def _continue_if_last_failure(context: DecisionContext, resolved: StepPlan) -> None:
-    """Let a task that was to be archived go on, if no other step has failed.
+def _continue_if_last_failure(context: DecisionContext) -> None:
+    """Let a task that was to be archived go on, if no step of it has failed, or lacks its result.
 
     The task's whole time limit starts again.
     """
     ending = context.decision.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
-    failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
-    if all(step is resolved for step in failed):
-        _go_on(context)
+    if _in_state(context, ProcessState.ERROR) or _in_state(context, ProcessState.UNDO_ERROR):
+        return
+    if why := why_not_to_be_read(context):
+        context.decision.note(f"it stays {TaskState.ARCHIVED}: {why}")
+        return
+    _go_on(context)
 
 
 # --- Extend and RunNow -------------------------------------------------------------------------
