@@ -42,6 +42,7 @@ from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
+from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
@@ -103,7 +104,7 @@ DOCUMENTS: Mapping[str, object] = {
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchReading,
-    "why": tasks.DiagnosisDocument,
+    "why": why_facts.DiagnosisDocument,
 }
 """The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union
 of several."""

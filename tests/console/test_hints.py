@@ -13,7 +13,7 @@ from roundsman_console.base import hints
 from roundsman_console.base.hints import COMMANDS, hint, hinted_json, remember_stack
 from roundsman_console.faces.cli.errors import complain
 from roundsman_console.faces.cli.stack_option import StackOption
-from roundsman_console.facts.order.documents import DiagnosisDocument
+from roundsman_console.facts.order.why_facts import DiagnosisDocument
 from tests.console.verbs import VERBS, options_of
 from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 

@@ -49,9 +49,10 @@ from roundsman_console.facts.finding.doctor import Doctor
 from roundsman_console.facts.finding.report import Report, StandingAlerts
 from roundsman_console.facts.finding.standing import read_standing
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.order.lookup import find_shown, shown_tasks, why
+from roundsman_console.facts.order.lookup import find_shown, shown_tasks
 from roundsman_console.facts.order.timeline import Happening, happenings
 from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.order.why_facts import why
 from roundsman_console.facts.orders.listing import WITHIN, Page, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues

@@ -600,10 +600,8 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name}: a request to perform it may act until {second(wait.not_before)}; "
             "undo it manually after that"
         )
-    goes_on = context.decision.goes_on_after_undo(record)
     undone(context, step, StepEvent.RESOLVED_DONE)
-    if goes_on:
-        _continue_if_last_failure(context)
+    _continue_if_last_failure(context)
 
 
 def _continue_if_last_failure(context: DecisionContext) -> None:

@@ -24,7 +24,7 @@ from roundsman_console.facts.order.failure import (
     failures,
     rows_by_step,
 )
-from roundsman_console.facts.order.lookup import find_shown, shown_input, why_of
+from roundsman_console.facts.order.lookup import find_shown, shown_input
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     agent_words,
@@ -35,6 +35,7 @@ from roundsman_console.facts.order.step_text import (
     step_facts,
 )
 from roundsman_console.facts.order.timeline import entries, happenings, not_known
+from roundsman_console.facts.order.why_facts import why_of
 from roundsman_console.inspector import Inspector
 
 MOST_ITEMS = 8
