@@ -8,6 +8,7 @@ files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
 import ast
 import inspect
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -254,7 +255,9 @@ class _Types:
         properties: dict[str, Schema] = {}
         shown = shown_fields(kind)
         for name, one in shown.items():
-            said = {"description": descriptions[name]} if name in descriptions else {}
+            words = descriptions.get(name, "").replace(". None ", ". Null ")
+            words = re.sub(r"\bNone\b", "null", words)
+            said = {"description": words} if words else {}
             properties[one.name] = self._schema(one.hint) | said
         absent = [one.name for one in shown.values() if one.absent]
         return _closed(properties, absent, _text(kind.__doc__))

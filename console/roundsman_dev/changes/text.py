@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.base.counted import counted
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_dev.changes.compare import Action, ResourceChange
 from roundsman_dev.changes.review import Review
 from roundsman_dev.changes.rights import DENY, Right

@@ -13,8 +13,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, item_place, step_of
 from roundsman_console.base.counted import counted
 from roundsman_console.base.hints import hint, hinted_json
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, short_instant

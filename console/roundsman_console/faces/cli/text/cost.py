@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.cost.estimate import Estimate
 from roundsman_console.facts.cost.figures import Figures

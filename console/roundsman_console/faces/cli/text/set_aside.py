@@ -11,7 +11,7 @@ from roundsman.model.instants import format_duration, iso
 from roundsman_console.acts.set_aside.again import Assessed, Resent
 from roundsman_console.acts.set_aside.edits import laid_out
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.set_aside.assess import JudgedMessage, first_problem, order_of
 from roundsman_console.facts.set_aside.messages import SetAside
 from roundsman_console.facts.set_aside.queues import Counts
