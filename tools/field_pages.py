@@ -44,11 +44,11 @@ def request() -> str:
 
 def reply() -> str:
     """Return the block with the fields of a reply and of its error."""
-    return _several(
-        ("", messages.REPLY, messages.Reply),
+    beside = _several(
         ("The object `error`:", messages.REPLY_ERROR, messages.ReplyError),
         ("Each object of `then`:", messages.STEP_TO_ADD, StepToAdd),
     )
+    return f"{table(messages.REPLY, messages.Reply, messages.AttemptResult)}\n\n{beside}"
 
 
 def command() -> str:
