@@ -85,6 +85,18 @@ def test_tables_are_protected_only_when_the_parameter_is_true(value: str, protec
         assert chosen(document, at(table, "DeletionProtectionEnabled")) is protected
 
 
+@pytest.mark.parametrize(("value", "reserved"), [("0", {"Ref": "AWS::NoValue"}), ("2", 2)])
+def test_the_supervisor_alone_may_have_instances_of_its_own(value: str, reserved: Json) -> None:
+    """So that other functions of the account cannot keep it from starting."""
+    document = Template.read(TEMPLATE, {"Engine.SupervisorReserved": value}).translate(SERVICE_URLS)
+    found = {
+        name: chosen(document, at(function, "ReservedConcurrentExecutions"))
+        for name, function in functions(document).items()
+        if "ReservedConcurrentExecutions" in function
+    }
+    assert found == {"SupervisorFunction": reserved}
+
+
 ENGINE = {"SubmissionFunction", "SchedulerFunction"}
 """Of the engine's functions those whose start an order waits for: not the supervisor."""
 OF_AGENTS = {f"{agent}Function" for agent in AGENTS}
