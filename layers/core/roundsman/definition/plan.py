@@ -56,13 +56,7 @@ NEWEST_PLAN_VERSION = 5
 """The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
 that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
 reply adds."""
-PLAN_VERSIONS = (
-    PLAN_VERSION,
-    RICHER_PLAN_VERSION,
-    READS_PLAN_VERSION,
-    DEADLINE_PLAN_VERSION,
-    NEWEST_PLAN_VERSION,
-)
+PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
 
