@@ -493,11 +493,11 @@ def added_steps_that_count_as_undone(patch: Patch) -> None:
 def rows_that_are_stale(patch: Patch) -> None:
     """Leave a step out of the record that has changed since its row was written."""
 
-    def counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+    def in_rows(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
         del task
         return {name: row for row in rows for name in row.steps}
 
-    patch.setattr(settled, "_counting", counting)
+    patch.setattr(settled, "_in_rows", in_rows)
 
 
 def no_retention(patch: Patch) -> None:
