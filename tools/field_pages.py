@@ -11,13 +11,15 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from roundsman.aws.dynamodb import codec, control, groups, holds
-from roundsman.aws.dynamodb.stored_step import StoredStep
+from roundsman.aws.dynamodb.stored_step import StoredSituation
 from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.field_table import Field, FieldTable, Required
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Lease
+from roundsman.model.polling import Polling
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.retry_window import RetryWindow
 from roundsman.model.task import (
     LeftOut,
     Owed,
@@ -89,8 +91,13 @@ def task() -> str:
 
 def step() -> str:
     """Return the block with the attributes of a step, and of a map in it."""
-    of_step = table(codec.STEP, StoredStep, StepRecord)
-    return f"{of_step}\n\n{_several(('The map `ResultLeftOut`:', codec.LEFT_OUT, LeftOut))}"
+    return _several(
+        ("What its situation decides:", codec.SITUATION, StoredSituation),
+        ("What outlives a situation:", codec.LASTING, StepRecord),
+        ("Of a step that is retried for a time:", codec.RETRY_WINDOW, RetryWindow),
+        ("Of a step that is polled, and all of them:", codec.POLLING, Polling),
+        ("The map `ResultLeftOut`:", codec.LEFT_OUT, LeftOut),
+    )
 
 
 def history() -> str:

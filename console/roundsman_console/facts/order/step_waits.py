@@ -238,7 +238,7 @@ class _View:
     def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at
         most = _of(step.attempts) if step else ""
-        polls = record.poll_until is not None and not record.failure_count
+        polls = record.polling is not None and not record.failure_count
         what = f"attempt {record.failure_count + 1}{most} of {name}"
         if polls:
             what = f"the next poll of {name} by {agent}"

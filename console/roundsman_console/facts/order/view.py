@@ -153,6 +153,7 @@ def _ending(task: Task) -> EndingDocument | None:
 
 def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
+    polling = record.polling
     asleep = record.situation if isinstance(record.situation, Asleep) else None
     awaits = record.situation if isinstance(record.situation, AwaitsSignal) else None
     step = plan.steps.get(name) if plan else None
@@ -169,8 +170,8 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "claimBy": iso_or_none(record.claim_by),
         "failureCount": record.failure_count,
         "maxAttempts": step.attempts_of(record.operation) if step else None,
-        "retryUntil": iso_or_none(record.retry_until),
-        "unexpectedSince": iso_or_none(record.unexpected_since),
+        "retryUntil": iso_or_none(record.retry_window.until),
+        "unexpectedSince": iso_or_none(record.retry_window.unexpected_since),
         "notBefore": iso_or_none(record.not_before),
         "startedAt": iso_or_none(record.started_at),
         "finishedAt": iso_or_none(record.finished_at),
@@ -183,9 +184,9 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "waiting": record.waiting,
         "reminders": record.reminders,
         "remindAt": iso_or_none(record.remind_at),
-        "polls": record.polls,
-        "polledSince": iso_or_none(record.polled_since),
-        "pollUntil": iso_or_none(record.poll_until),
+        "polls": polling.count if polling else 0,
+        "polledSince": iso_or_none(polling.since if polling else None),
+        "pollUntil": iso_or_none(polling.until if polling else None),
         "asleepSince": iso_or_none(asleep.since if asleep else None),
         "asleepUntil": iso_or_none(asleep.until if asleep else None),
         "awaitsSince": iso_or_none(awaits.since if awaits else None),

@@ -1,7 +1,7 @@
 """The end of a task that is not complete in time: by its complete-by, or by its deadline."""
 
 from roundsman.definition.plan import ArchivePlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import ending_by
 from roundsman.model.instants import format_duration, second

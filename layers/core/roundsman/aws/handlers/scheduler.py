@@ -23,7 +23,7 @@ from roundsman.aws.sqs.batch import Finish, Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import Tracer
-from roundsman.engine.decision import PARTLY_UNDONE, end_status
+from roundsman.engine.newly_owed import PARTLY_UNDONE, end_status
 from roundsman.engine.restored import decisions_on
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
