@@ -51,7 +51,7 @@ from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
 from roundsman_dev.preflight import documents as preflight
 from roundsman_dev.project import documents as project
-from roundsman_dev.prove import documents as proofs
+from roundsman_dev.prove import report as proofs
 from roundsman_dev.services import documents as services
 from tools.demo import documents as demo
 from tools.field_pages import docstrings
@@ -87,9 +87,9 @@ DOCUMENTS: Mapping[str, object] = {
     "local status": local.LocalStatusDocument,
     "local up": local.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
-    "make demo": demo.DemoDocument,
-    "preflight": preflight.PreflightDocument,
-    "prove": proofs.ProofReportDocument,
+    "make demo": demo.DemoReport,
+    "preflight": preflight.PreflightReport,
+    "prove": proofs.ProofReport,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,

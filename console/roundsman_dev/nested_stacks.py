@@ -10,7 +10,7 @@ name: `RequestQueue` of the block `Payment` becomes `PaymentRequestQueue`.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
@@ -89,21 +89,39 @@ def flattened(
     return root
 
 
-def objections(document: Document, folder: Path, read: Callable[[Path], Document]) -> list[str]:
-    """Return a sentence for each value that a block gives to a nested stack that does not take it.
+@dataclass(frozen=True)
+class GivenBlock:
+    """A block of a nested stack, and what it gives that stack."""
 
-    CloudFormation finds it only when it makes that stack, minutes after the others. References are
-    not judged. `folder` and `read` are as for `flattened`.
-    """
+    name: str
+    declared: Mapping[str, Document]
+    """The parameters that the template of the nested stack declares."""
+    given: Document
+    """The values that the block gives them."""
+
+    def objections(self) -> Iterator[str]:
+        """Yield a sentence for each value that the nested stack does not take.
+
+        CloudFormation finds it only when it makes that stack, minutes after the others. References
+        are not judged.
+        """
+        for name, value in self.given.items():
+            if name in self.declared and isinstance(value, str | int | float):
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                if objection := Declared(self.declared[name]).objection(text):
+                    yield f"{self.name}: {name} is {text!r}: {objection}"
+
+
+def given_blocks(
+    document: Document, folder: Path, read: Callable[[Path], Document]
+) -> list[GivenBlock]:
+    """Return the blocks of a template. `folder` and `read` are as for `flattened`."""
     found = []
     for block, location in _blocks(document).items():
         asked = _mapping(read(folder / location).get("Parameters"))
         properties = _mapping(_mapping(_mapping(document["Resources"])[block]).get("Properties"))
-        for name, value in _mapping(properties.get("Parameters")).items():
-            if name in asked and isinstance(value, str | int | float):
-                text = str(value).lower() if isinstance(value, bool) else str(value)
-                if objection := Declared(_mapping(asked[name])).objection(text):
-                    found.append(f"{block}: {name} is {text!r}: {objection}")
+        declared = {name: _mapping(one) for name, one in asked.items()}
+        found.append(GivenBlock(block, declared, _mapping(properties.get("Parameters"))))
     return found
 
 

@@ -22,11 +22,12 @@ from samtranslator.yaml_helper import (  # type: ignore[import-untyped]
 
 from roundsman_dev.nested_stacks import (
     Document,
+    GivenBlock,
     Json,
     NestedProblem,
     copied,
     flattened,
-    objections,
+    given_blocks,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ENGINE_FUNCTIONS",
     "Document",
     "FunctionCode",
+    "GivenBlock",
     "Json",
     "Template",
     "TemplateProblem",
@@ -97,9 +99,16 @@ class Template:
         except NestedProblem as problem:
             raise TemplateProblem(f"{path.name}: {problem}") from problem
 
+    def blocks(self) -> list[GivenBlock]:
+        """Return the blocks of its nested stacks. Raises TemplateProblem if one is wrong."""
+        try:
+            return given_blocks(self.written, self.path.parent, _read)
+        except NestedProblem as problem:
+            raise TemplateProblem(f"{self.path.name}: {problem}") from problem
+
     def objections(self) -> list[str]:
         """Return a sentence for each value of a block that its nested stack does not take."""
-        return objections(self.written, self.path.parent, _read)
+        return [problem for block in self.blocks() for problem in block.objections()]
 
     @classmethod
     def kept(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":

@@ -78,7 +78,15 @@ def good_facts() -> DemoFacts:
             for one in SENT
             if one.case.end is ExpectedEnd.REJECTED
         ),
-        alerts=(AlertSeen("archived", REFUSED, "ord-1009", "task_archived", "roundsman show"),),
+        alerts=(
+            AlertSeen(
+                order_id="ord-1009",
+                kind="task_archived",
+                subject="archived",
+                reason=REFUSED,
+                look="roundsman show",
+            ),
+        ),
         effects=tuple(_effects()),
         queues=(QueueDepth("SubmissionQueue", 0), QueueDepth("Dead", 0, dead_letters=True)),
         struck=(1, 1, 1, 1, 1),

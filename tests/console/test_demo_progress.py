@@ -12,8 +12,8 @@ from roundsman.errors import Problem
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, Task
 from roundsman.wire.messages import rejection_body
-from tests.console.demo_samples import SENT, good_facts, sent_of, step, task
-from tests.support.steps import changed_step, step_record
+from tests.console.demo_samples import SENT, good_facts, sent_of, task
+from tests.support.steps import step_record
 from tools.demo.facts import AlertSeen, SeenRejection
 from tools.demo.observe import read_notification, read_rejection
 from tools.demo.progress import (
@@ -25,7 +25,7 @@ from tools.demo.progress import (
 )
 from tools.demo.report import print_summary
 from tools.demo.summary import summarise
-from tools.demo.watch import tasks_table, watching
+from tools.demo.watch import RunWatch
 
 
 def ended() -> Snapshot:
@@ -39,11 +39,11 @@ def with_tasks(seen: Snapshot, *tasks: Task) -> Snapshot:
 
 def shown(*snapshots: Snapshot, alerts: Sequence[AlertSeen] = ()) -> str:
     out = io.StringIO()
-    with watching(Console(file=out, width=200), SENT) as watch:
-        for seen in snapshots:
-            watch.show(seen)
-        for alert in alerts:
-            watch.alert(alert)
+    watch = RunWatch(Console(file=out, width=200), SENT)
+    for seen in snapshots:
+        watch.show(seen)
+    for alert in alerts:
+        watch.alert(alert)
     return out.getvalue()
 
 
@@ -126,21 +126,9 @@ def test_a_call_that_hangs_is_reported_when_it_begins_and_when_it_ends() -> None
 
 
 def test_text_from_outside_moves_no_cursor_and_is_no_markup() -> None:
-    hostile = AlertSeen("\x1b[2Jsubject [red]", "why\nnot", "ord-1005", "kind", "look\x07")
+    hostile = AlertSeen(subject="\x1b[2Jsubject [red]", reason="why\nnot", look="look\x07")
     text = shown(alerts=[hostile])
     assert text == "alert: ?[2Jsubject [red]: why?not. See: look?\n"
-
-
-@pytest.mark.parametrize("wide", [True, False])
-def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> None:
-    steps = {"reserve_stock": changed_step(step(ProcessState.PROCESSING), complete_by=28_900)}
-    seen = with_tasks(ended(), task("ord-1004", steps, TaskState.ACTIVE))
-    out = io.StringIO()
-    Console(file=out, width=200).print(tasks_table(SENT, seen, 1_000, wide=wide))
-    lines = out.getvalue().splitlines()
-    assert len(lines) == len(SENT) + 1
-    assert "Processing 27 s" in lines[4]
-    assert ("inventory hangs" in lines[4]) is wide
 
 
 def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
@@ -164,13 +152,17 @@ def test_an_alert_is_read_from_its_notification() -> None:
     }
     envelope = {"Type": "Notification", "Subject": "subject", "Message": json.dumps(alert)}
     found = read_notification(json.dumps(envelope))
-    assert found == AlertSeen("subject", "why", "ord-1005", "task_archived", "how")
+    assert found == AlertSeen(
+        order_id="ord-1005", kind="task_archived", subject="subject", reason="why", look="how"
+    )
 
 
 def test_an_alarm_and_a_text_that_is_no_notification_are_shown_as_they_are() -> None:
     alarm = {"AlarmName": "archived", "NewStateReason": "Threshold crossed"}
     envelope = {"Subject": "ALARM", "Message": json.dumps(alarm)}
-    assert read_notification(json.dumps(envelope)) == AlertSeen("ALARM", "Threshold crossed")
+    assert read_notification(json.dumps(envelope)) == AlertSeen(
+        subject="ALARM", reason="Threshold crossed"
+    )
     assert read_notification("[]").order_id is None
 
 
@@ -186,6 +178,6 @@ def test_a_rejection_in_another_form_is_its_own_text(text: str) -> None:
 
 def test_a_rejection_is_shown_with_what_is_wrong() -> None:
     out = io.StringIO()
-    with watching(Console(file=out, width=200), SENT) as watch:
-        watch.rejected(SeenRejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")
+    watch = RunWatch(Console(file=out, width=200), SENT)
+    watch.rejected(SeenRejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")
     assert out.getvalue() == "rejected: malformed.json: lines; currency\n"

@@ -8,6 +8,7 @@ import pytest
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed
 from roundsman.ports import OrderRow
+from roundsman_console.base.result import document_of
 from tests.console.demo_samples import (
     SENT,
     changed,
@@ -25,7 +26,7 @@ from tools.demo.facts import (
     QueueDepth,
     SeenRejection,
 )
-from tools.demo.report import as_json
+from tools.demo.report import report_of
 from tools.demo.scenario import CASES
 from tools.demo.summary import perform_key, summarise, undo_key
 
@@ -217,7 +218,7 @@ def test_a_missing_alert_is_named() -> None:
 
 def test_an_alert_about_a_healthy_order_is_named() -> None:
     facts = good_facts()
-    stray = AlertSeen("archived", "no reason", "ord-1001", "task_archived")
+    stray = AlertSeen(order_id="ord-1001", subject="archived", reason="no reason")
     difference = only_difference(replace(facts, alerts=[*facts.alerts, stray]))
     assert difference == "there was an unexpected alert: archived (no reason)"
 
@@ -229,7 +230,7 @@ def test_an_alert_that_comes_twice_is_delivery_at_least_once() -> None:
 
 def test_an_alarm_of_the_stack_is_about_no_order() -> None:
     facts = good_facts()
-    alarm = AlertSeen("ALARM: archived tasks", "Threshold crossed")
+    alarm = AlertSeen(subject="ALARM: archived tasks", reason="Threshold crossed")
     assert differences(replace(facts, alerts=[*facts.alerts, alarm])) == []
 
 
@@ -315,7 +316,7 @@ def test_what_was_still_open_at_the_end_of_the_time_fails_the_run() -> None:
 
 def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
     facts = changed(good_facts(), "ord-1001", charge_card=step(ProcessState.PROCESSED, 3))
-    found = json.loads(json.dumps(as_json(summarise(SENT, facts, seconds=61.26))))
+    found = json.loads(json.dumps(document_of(report_of(summarise(SENT, facts, seconds=61.26)))))
     assert_schema("make-demo", found)
     assert found["ok"] is False
     assert found["seconds"] == 61.3

@@ -186,7 +186,7 @@ def test_a_changed_lock_makes_a_new_environment(
 
 def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "samcli.yamlhelper", None)
-    with pytest.raises(ConsoleError, match="SAM CLI is not installed beside roundsman"):
+    with pytest.raises(ConsoleError, match="needs the SAM CLI: install roundsman\\[local\\]"):
         up(project, Tools())
     assert_nothing_is_left(project)
 

@@ -7,7 +7,6 @@ project's own template.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -17,14 +16,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
-from roundsman_dev.local.parameters import read_template
 from roundsman_dev.preflight.preflight import (
     PlannedStack,
     check_keys,
     check_parameters,
     users_of_keys,
 )
-from roundsman_dev.project import planned
 from tests.console.schemas import assert_schema
 
 PROJECT = Path(__file__).parents[2]
@@ -150,17 +147,6 @@ def checked(*arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
     return result.exit_code, {one["check"]: one for one in found["checks"]}
 
 
-@cache
-def read_once(path: Path, _: str) -> dict[str, object]:
-    return read_template(path)
-
-
-@pytest.fixture
-def quick_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads each file once, which takes seconds."""
-    monkeypatch.setattr(planned, "read_template", lambda path: read_once(path, path.read_text()))
-
-
 @pytest.mark.exhaustive
 def test_an_account_with_room_for_the_stack_is_ready(account: Account) -> None:
     code, found = checked()
@@ -171,7 +157,6 @@ def test_an_account_with_room_for_the_stack_is_ready(account: Account) -> None:
     assert "they are" not in str(found["concurrency"]["sentence"])
 
 
-@pytest.mark.usefixtures("quick_reads")
 class TestChecks:
     """Each check with what it finds."""
 
@@ -453,7 +438,6 @@ def project(tmp_path: Path, account: Account, monkeypatch: pytest.MonkeyPatch) -
     return tmp_path
 
 
-@pytest.mark.usefixtures("quick_reads")
 def test_a_name_that_a_nested_stack_refuses_is_a_fault(project: Path) -> None:
     code, found = checked()
     assert (code, found["name"]["status"]) == (1, "fault")
@@ -461,7 +445,6 @@ def test_a_name_that_a_nested_stack_refuses_is_a_fault(project: Path) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("quick_reads")
 def test_an_environment_has_its_stack_region_role_and_parameters(
     project: Path, account: Account
 ) -> None:
@@ -472,7 +455,6 @@ def test_an_environment_has_its_stack_region_role_and_parameters(
     assert str(found["parameters"]["sentence"]).startswith("5 values given")
 
 
-@pytest.mark.usefixtures("quick_reads")
 @pytest.mark.parametrize(
     ("environment", "sentence"),
     [
@@ -489,7 +471,6 @@ def test_a_configuration_that_names_no_stack_is_one_sentence(
     assert sentence in " ".join(result.stderr.split())
 
 
-@pytest.mark.usefixtures("quick_reads")
 def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
     """Its parameters have defaults for the other environments, which `roundsman check` reads."""
     template = (PROJECT / "template.yaml").read_text()
@@ -562,12 +543,10 @@ def keys() -> dict[str, object]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("quick_reads")
 def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -> None:
     assert keys()["status"] == "ok"
 
 
-@pytest.mark.usefixtures("quick_reads")
 def test_a_key_policy_that_lacks_the_statement_of_alarms_is_a_fault(with_key: Account) -> None:
     without = {"Statement": POLICY["Statement"][:1]}
     with_key.answers["GetKeyPolicy"] = {"Policy": json.dumps(without)}
@@ -639,7 +618,6 @@ def test_a_key_policy_that_does_not_admit_a_service_that_sends_events_is_a_fault
     assert partly.sentence == "No event of s3.amazonaws.com becomes an order under 1 KMS key."
 
 
-@pytest.mark.usefixtures("quick_reads")
 @pytest.mark.parametrize(("admitted", "status"), [(SENDING, "ok"), (SENDING[:1], "fault")])
 def test_preflight_reads_the_sources_and_the_key_of_the_template(
     project: Path, account: Account, admitted: list[str], status: str
@@ -665,7 +643,6 @@ def test_preflight_reads_the_sources_and_the_key_of_the_template(
 OTHER = "999999999999"
 
 
-@pytest.mark.usefixtures("quick_reads")
 @pytest.mark.parametrize(
     ("listed", "kind"),
     [
@@ -704,7 +681,6 @@ def test_the_account_of_a_source_is_not_judged_where_the_caller_is_unknown() -> 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("quick_reads")
 def test_a_key_that_may_not_be_read_is_not_checked(with_key: Account) -> None:
     with_key.answers["GetKeyPolicy"] = DENIED
     found = keys()

@@ -623,13 +623,13 @@ def test_files_are_edited_after_a_question_only(
     unattended = types("add", "workflow", "returns")
     assert unattended.exit_code == 2
     assert " ".join(unattended.stderr.split()) == (
-        f"{edited} There is no terminal to confirm at: add --yes. Nothing was written."
+        f"{edited} Edit them? There is no terminal to confirm at: add --yes. Nothing was written."
     )
     assert texts(shop) == before
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     refused = types("add", "workflow", "returns", input="n\n")
     assert refused.exit_code == 1
-    assert f"{edited} Edit them?" in refused.stdout
+    assert f"{edited} Edit them?" in refused.stderr
     assert "Nothing was written." in refused.stderr
     assert texts(shop) == before
     assert types("add", "workflow", "returns", input="y\n").exit_code == 0

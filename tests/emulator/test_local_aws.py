@@ -153,7 +153,7 @@ def test_a_failed_deployment_says_what_and_why_and_leaves_only_its_logs(tmp_path
     failed = roundsman_local("up", "--port", port, folder=tmp_path)
     assert failed.returncode == 1
     sentence = failed.stderr.strip().splitlines()[-1]
-    assert sentence.startswith("sam deploy failed: TooLong (AWS::SQS::Queue): ")
+    assert sentence.startswith("sam deploy failed: TooLong: ")
     assert "VisibilityTimeout" in sentence
     log = Path(sentence.rpartition("full log: ")[2].rstrip(")"))
     assert "TooLong" in log.read_text()

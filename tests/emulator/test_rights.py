@@ -31,7 +31,7 @@ from tests.project import translate
 from tools.demo.observe import Bench
 from tools.demo.run import PARAMETERS, pointed_at, send_and_watch
 from tools.demo.scenario import CASES, fault_rules, read_events
-from tools.demo.watch import watching
+from tools.demo.watch import RunWatch
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -108,10 +108,10 @@ def refusals(enforced: DeployedStack) -> int:
 def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedStack) -> None:
     sent = read_events(PROJECT / "events", CASES)
     output = io.StringIO()
-    with watching(Console(file=output), sent) as watch:
-        bench = Bench(enforced.aws.outputs, enforced.services)
-        enforced.services.application.set_faults({"rules": fault_rules(CASES)})
-        summary = send_and_watch(bench, sent, watch, PATIENCE * 2)
+    watch = RunWatch(Console(file=output), sent)
+    bench = Bench(enforced.aws.outputs, enforced.services)
+    enforced.services.application.set_faults({"rules": fault_rules(CASES)})
+    summary = send_and_watch(bench, sent, watch, PATIENCE * 2)
     assert refusals(enforced) == 0
     assert summary.all_differences() == [], output.getvalue()
 

@@ -42,16 +42,16 @@ def test_an_order_completes_and_its_ledger_has_each_effect_once(proof: ProofOnMo
     assert asked is not None
     assert {row.step for row in found.ledger if row.stands} == asked.end.standing
     assert [(row.calls, row.effects, row.late) for row in found.ledger] == [(1, 1, 0)] * 3
-    assert report_of(found)["verdict"] == "kept"
+    assert report_of(found).verdict == "kept"
 
 
 @pytest.mark.exhaustive
 def test_every_treatment_leads_to_the_end_that_is_known_before(proof: ProofOnMoto) -> None:
     found = ended(proof, range(25))
     report = report_of(found)
-    assert report["violations"] == []
-    assert report["verdict"] == "kept"
-    assert report["ended"] == {"Completed": 22, "Undone": 3}
+    assert report.violations == []
+    assert report.verdict == "kept"
+    assert report.ended == {"Completed": 22, "Undone": 3}
     if os.environ.get("REWRITE_PAGES"):
         FILE.write_text("".join(lines_of(found)), encoding="utf-8")
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from roundsman.errors import RoundsmanError
 from roundsman_console.base.errors import FAILED, sentence_of
 from roundsman_console.base.process import stopped_by_signals
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
-from tools.demo.report import as_json as report_json
-from tools.demo.report import print_summary
+from tools.demo.report import print_summary, report_of
 from tools.demo.run import run_demo
 from tools.demo.summary import Summary
 
@@ -45,7 +45,7 @@ def demo_command(
 
         def ended(found: Summary) -> None:
             if as_json:
-                print(json.dumps(report_json(found)), flush=True)
+                print(json.dumps(document_of(report_of(found))), flush=True)
             else:
                 print_summary(console, found)
 
@@ -54,7 +54,7 @@ def demo_command(
         except (RoundsmanError, ClientError, BotoCoreError) as error:
             if as_json:
                 nothing_ran = Summary((), (), (), (), differences=(sentence_of(error),))
-                print(json.dumps(report_json(nothing_ran)))
+                print(json.dumps(document_of(report_of(nothing_ran))))
             raise
     if not summary.ok:
         raise typer.Exit(FAILED)

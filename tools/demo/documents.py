@@ -1,14 +1,17 @@
-"""Documents about a run of the demo."""
+"""What came of a run of the demo, as its JSON has it."""
 
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from roundsman_console.base.constraints import Count, Duration
+from tools.demo.facts import AlertSeen, LedgerEffect
 
 
-class DemoOrderDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DemoOrderEnd:
     """One message of the demo, with its expected and its actual end."""
 
-    orderId: str | None
+    order_id: str | None
     event: str
     """The file in events/."""
     shows: str
@@ -16,49 +19,29 @@ class DemoOrderDocument(TypedDict):
     actual: str
     ok: bool
     detail: str
-    failureCounts: dict[str, Count]
+    failure_counts: Mapping[str, Count]
     """The failure count of each step that has one."""
 
 
-class DemoAlertDocument(TypedDict):
-    """An alert that was sent during the demo."""
-
-    orderId: str | None
-    kind: str
-    subject: str
-    reason: str
-    look: str
-
-
-class DemoEffectDocument(TypedDict):
-    """The effects of one idempotency key at a remote service."""
-
-    key: str
-    """The idempotency key."""
-    orderId: str
-    service: str
-    effects: Count
-    calls: Count
-    undone: bool
-
-
-class DemoQueuesDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DemoQueues:
     """What was left in the queues."""
 
-    lookedAt: Count
+    looked_at: Count
     """The number of queues."""
     messages: Count
 
 
-class DemoDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class DemoReport:
     """The result of the demo."""
 
     ok: bool
-    orders: list[DemoOrderDocument]
-    alerts: list[DemoAlertDocument]
-    effects: list[DemoEffectDocument]
-    queues: DemoQueuesDocument
-    differences: list[str]
+    orders: Sequence[DemoOrderEnd]
+    alerts: Sequence[AlertSeen]
+    effects: Sequence[LedgerEffect]
+    queues: DemoQueues
+    differences: Sequence[str]
     """What is not as expected; empty if all is."""
     seconds: Duration
     """How long the demo took."""

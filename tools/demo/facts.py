@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
+from roundsman_console.base.constraints import Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +18,15 @@ class SeenRejection:
     """The path and a sentence for each problem."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlertSeen:
     """An alert that an operator received."""
 
+    order_id: str | None = None
+    """Null if the alert is not about a task (an alarm)."""
+    kind: str = ""
     subject: str
     reason: str
-    order_id: str | None = None
-    """None if the alert is not about a task (an alarm)."""
-    kind: str = ""
     look: str = ""
     """A CLI command that shows the subject of the alert; empty if the alert has none."""
 
@@ -37,9 +38,9 @@ class LedgerEffect:
     key: str
     order_id: str
     service: str
-    effects: int
+    effects: Count
     """How many times the effect took place."""
-    calls: int
+    calls: Count
     """How many calls used the key."""
     undone: bool = False
     """The effect of this `perform` key was undone. The key can never have an effect again."""

@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.faces.cli.cells import plain
-from tools.demo.documents import DemoDocument, DemoOrderDocument
-from tools.demo.summary import OrderVerdict, Summary
+from tools.demo.documents import DemoOrderEnd, DemoQueues, DemoReport
+from tools.demo.summary import Summary
 
 WIDE = 110  # characters; a narrower terminal omits the column "What happens"
 
@@ -71,49 +71,26 @@ def _shortened(text: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def as_json(summary: Summary) -> DemoDocument:
-    """Return the summary as JSON for scripts."""
-    return {
-        "ok": summary.ok,
-        "orders": [_order_json(verdict) for verdict in summary.verdicts],
-        "alerts": [
-            {
-                "orderId": alert.order_id,
-                "kind": alert.kind,
-                "subject": alert.subject,
-                "reason": alert.reason,
-                "look": alert.look,
-            }
-            for alert in summary.alerts
+def report_of(summary: Summary) -> DemoReport:
+    """Return the summary for scripts."""
+    return DemoReport(
+        ok=summary.ok,
+        orders=[
+            DemoOrderEnd(
+                verdict.case.order_id,
+                verdict.case.event,
+                verdict.case.shows,
+                verdict.case.end.value,
+                verdict.actual,
+                verdict.ok,
+                "; ".join(verdict.differences) or verdict.detail,
+                verdict.failure_counts,
+            )
+            for verdict in summary.verdicts
         ],
-        "effects": [
-            {
-                "key": effect.key,
-                "orderId": effect.order_id,
-                "service": effect.service,
-                "effects": effect.effects,
-                "calls": effect.calls,
-                "undone": effect.undone,
-            }
-            for effect in summary.effects
-        ],
-        "queues": {
-            "lookedAt": len(summary.queues),
-            "messages": sum(depth.messages for depth in summary.queues),
-        },
-        "differences": summary.all_differences(),
-        "seconds": round(summary.seconds, 1),
-    }
-
-
-def _order_json(verdict: OrderVerdict) -> DemoOrderDocument:
-    return {
-        "orderId": verdict.case.order_id,
-        "event": verdict.case.event,
-        "shows": verdict.case.shows,
-        "expected": verdict.case.end.value,
-        "actual": verdict.actual,
-        "ok": verdict.ok,
-        "detail": "; ".join(verdict.differences) or verdict.detail,
-        "failureCounts": dict(verdict.failure_counts),
-    }
+        alerts=summary.alerts,
+        effects=summary.effects,
+        queues=DemoQueues(len(summary.queues), sum(depth.messages for depth in summary.queues)),
+        differences=summary.all_differences(),
+        seconds=round(summary.seconds, 1),
+    )

@@ -20,7 +20,7 @@ from tools.demo.progress import Snapshot, all_settled, may_follow, still_open
 from tools.demo.scenario import CASES, SentOrder, fault_rules, read_events
 from tools.demo.served_console import explore, served_console
 from tools.demo.summary import Summary, summarise
-from tools.demo.watch import RunWatch, watching
+from tools.demo.watch import RunWatch
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is over
@@ -59,8 +59,7 @@ def run_demo(
             page = shown.enter_context(served_console(console, local.stack)) if ui else None
             bench = Bench(local.outputs, services)
             services.application.set_faults({"rules": fault_rules(CASES)})
-            with watching(console, sent) as watch:
-                summary = send_and_watch(bench, sent, watch, timeout)
+            summary = send_and_watch(bench, sent, RunWatch(console, sent), timeout)
             if not summary.ok:
                 _keep_log(project, local, console)
             ended(summary)

@@ -7,7 +7,6 @@ the templates are put into plain CloudFormation first, by the same library that 
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from roundsman_console.base.errors import ConsoleError
-from roundsman_console.base.process import ProgramRunner, last_error, run_program
+from roundsman_console.base.process import ProgramRunner, run_program
 from roundsman_console.base.project_folder import cache_folder
 from roundsman_dev.changes.live import parsed_template
 from roundsman_dev.changes.values import mapping_of
 from roundsman_dev.changes.whole import StackTemplate
 from roundsman_dev.nested_stacks import APPLICATION, Document
+from roundsman_dev.sam import SamCli
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -72,19 +72,16 @@ def package(
 def _sam_package(
     built: Path, work: Path, settings: Mapping[str, object], region: str, runner: ProgramRunner
 ) -> Document:
-    out, log, config = work / "packaged.json", work / "sam-package.log", work / "samconfig.toml"
-    config.write_text("")  # the settings are given as options
-    log.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "samcli", "package", "--template-file", str(built)]
-    command += ["--output-template-file", str(out), "--use-json", "--region", region]
-    command += ["--config-file", str(config), "--no-progressbar"]
+    out = work / "packaged.json"
+    options = ["--output-template-file", str(out), "--use-json", "--region", region]
+    options.append("--no-progressbar")
     for name, option in _HANDED_ON.items():
         if isinstance(value := settings.get(name), str) and value:
-            command += [option, value]
-    if "--s3-bucket" not in command:
-        command.append("--resolve-s3")
-    if runner(command, {**os.environ, "SAM_CLI_TELEMETRY": "0"}, log) != 0:
-        raise ConsoleError(f"sam package failed: {last_error(log)} (full log: {log})")
+            options += [option, value]
+    if "--s3-bucket" not in options:
+        options.append("--resolve-s3")
+    sam = SamCli(folder=work, logs=work, environment=os.environ, runner=runner)
+    sam.run("package", built, *options)
     return parsed_template(out.read_text(encoding="utf-8"), "sam package")
 
 

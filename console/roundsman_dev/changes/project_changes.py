@@ -1,6 +1,5 @@
 """What a deployment of a project would change, with the clients of the account it goes to."""
 
-import importlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from roundsman_dev.changes.review import Review, compare_with_live, parameter_va
 from roundsman_dev.changes.whole import StackTemplate
 from roundsman_dev.check.project import AGENTS
 from roundsman_dev.local.parameters import read_template
-from roundsman_dev.project.planned import CONFIG, deploy_settings, parameter_overrides
+from roundsman_dev.sam import CONFIG, deploy_settings, parameter_overrides, stack_tags
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -126,7 +125,7 @@ class ProjectChanges:
                 stack=self.stack,
                 url=packaged.url,
                 parameters=handed_on(names, self.given, live),
-                tags=self._tags(),
+                tags=stack_tags(self.settings),
                 role=str(self.settings.get("role_arn") or "") or None,
             ),
             live,
@@ -178,19 +177,3 @@ class ProjectChanges:
             path.relative_to(self.project).as_posix(): path.read_text(encoding="utf-8")
             for path in sorted((self.project / AGENTS).rglob("*.py"))
         }
-
-    def _tags(self) -> dict[str, str]:
-        """The tags of the stack, read as SAM reads them."""
-        written = self.settings.get("tags")
-        if not written:
-            return {}
-        try:
-            types = importlib.import_module("samcli.cli.types")
-            usage = importlib.import_module("click").UsageError
-        except ImportError as error:
-            raise ConsoleError("This needs the SAM CLI: install roundsman[local].") from error
-        try:
-            found = types.CfnTags().convert(written, None, None)
-        except usage as error:
-            raise ConsoleError(f"tags of {CONFIG}: {error}.") from error
-        return {str(name): str(value) for name, value in found.items()}

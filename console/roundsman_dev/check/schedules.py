@@ -16,7 +16,7 @@ from roundsman.submission.events import EventReader
 from roundsman_console.base.clock import now
 from roundsman_dev.check.application import Application, Rule
 from roundsman_dev.check.events import event_problems, read_json
-from roundsman_dev.check.reading import at, of_type, parameters, reference
+from roundsman_dev.check.reading import at, default_of, of_type, reference
 from roundsman_dev.template import Document, Json
 
 HEARTBEAT, HEARTBEAT_SETTING = "AlertHeartbeat", "AlertHeartbeatSchedule"
@@ -40,17 +40,14 @@ def schedules(application: Application) -> list[str]:
     return schedule_problems(application.template, application.workflows)
 
 
-def schedule_problems(
-    template: Document, workflows: Iterable[Workflow], values: Mapping[str, str] | None = None
-) -> list[str]:
+def schedule_problems(template: Document, workflows: Iterable[Workflow]) -> list[str]:
     """Return the problems of the schedules of a translated template.
 
-    `values` are those of its parameters; a parameter without one has its default. What is known
-    only at the deployment is not checked.
+    A parameter has its default. What is known only at the deployment is not checked.
     """
     events = EventReader({workflow.name: workflow for workflow in workflows})
     found = {
-        name: {key: _known(template, properties[key], values or {}) for key in properties}
+        name: {key: _known(template, properties[key]) for key in properties}
         for kind in ("AWS::Scheduler::Schedule", "AWS::Events::Rule")
         for name, properties in of_type(template, kind).items()
     }
@@ -84,15 +81,13 @@ def _sends_orders(schedule: Document) -> bool:
     return reference(at(schedule, "Target", "Arn")) == "SubmissionQueue"
 
 
-def _known(template: Document, value: Json, values: Mapping[str, str]) -> Json:
-    """The value, with each parameter in it replaced by its own; None for one that has none."""
+def _known(template: Document, value: Json) -> Json:
+    """The value, with each parameter in it replaced by its default; None for one that has none."""
     match value:
-        case {"Ref": str(name)} if name in parameters(template):
-            return values.get(name, parameters(template)[name].get("Default"))
         case {"Arn": arn, "Input": event}:  # the target of a schedule
-            return {"Arn": arn, "Input": _known(template, event, values)}
+            return {"Arn": arn, "Input": default_of(template, event)}
         case _:
-            return value
+            return default_of(template, value)
 
 
 def _problems(name: str, schedule: Document, events: EventReader) -> Iterator[str]:

@@ -38,7 +38,7 @@ _UNKNOWN = "unknown"
 def service_events(application: Application) -> list[str]:
     """Each event that a workflow declares is of a kind of source that SubmitterSources lists, and
     no other declaration takes the same ones. All sources are of one account."""
-    listed = {source.kind for source in _listed(application.template, {})}
+    listed = {source.kind for source in _listed(application.template)}
     problems, seen = list[str](), dict[str, str]()
     for workflow in application.workflows:
         for declared in workflow.events:
@@ -54,7 +54,7 @@ def service_events(application: Application) -> list[str]:
                     f"{workflow.name}: {declared} is declared by {other}, too, which takes every "
                     "such event: an event is one order"
                 )
-    if len(accounts := event_accounts(application.template, {})) > 1:
+    if len(accounts := event_accounts(application.template)) > 1:
         problems.append(
             f"{PARAMETER} of the block Engine lists sources of the accounts "
             f"{' and '.join(accounts)}: the queue takes events of the stack's own account alone"
@@ -62,23 +62,22 @@ def service_events(application: Application) -> list[str]:
     return problems
 
 
-def event_services(template: Document, values: Mapping[str, str]) -> list[str]:
+def event_services(template: Document) -> list[str]:
     """Return the services whose events a translated template admits as orders.
 
-    `values` are those of its parameters. What is known only at the deployment is left out.
+    What is known only at the deployment is left out.
     """
-    listed = {source.kind for source in _listed(template, values)}
+    listed = {source.kind for source in _listed(template)}
     return [service for kind, service in SERVICES.items() if kind in listed]
 
 
-def event_accounts(template: Document, values: Mapping[str, str]) -> dict[str, list[str]]:
+def event_accounts(template: Document) -> dict[str, list[str]]:
     """Return the kinds of source that a translated template lists of each account.
 
-    `values` are as in `event_services`. An account that is known only at the deployment, such as
-    AWS::AccountId, is left out.
+    An account that is known only at the deployment, such as AWS::AccountId, is left out.
     """
     found = dict[str, list[str]]()
-    for kind, account in _listed(template, values):
+    for kind, account in _listed(template):
         words = found.setdefault(account, []) if account else []
         if kind != _UNKNOWN and _WORDS[kind] not in words:
             words.append(_WORDS[kind])
@@ -96,16 +95,13 @@ class _Source(NamedTuple):
     """Empty if it is not written in the template."""
 
 
-def _listed(template: Document, values: Mapping[str, str]) -> Iterator[_Source]:
-    """Yield each source that the queue admits.
-
-    A parameter that `values` does not have may be anything.
-    """
+def _listed(template: Document) -> Iterator[_Source]:
+    """Yield each source that the queue admits. A parameter may be anything."""
     policy = mapping_of(part(template, "Resources").get(POLICY, {}))
     for statement in _statements(at(policy, "Properties", "PolicyDocument", "Statement")):
         if statement.get("Sid") == SOURCES_STATEMENT:
             listed = at(statement, "Condition", "ArnLike", "aws:SourceArn")
-            yield from _sources_in(template, listed, values)
+            yield from _sources_in(template, listed)
 
 
 def _statements(value: Json) -> Iterator[Document]:
@@ -114,13 +110,11 @@ def _statements(value: Json) -> Iterator[Document]:
         yield from mappings_in(branches) if isinstance(branches, list) else (statement,)
 
 
-def _sources_in(template: Document, value: Json, values: Mapping[str, str]) -> Iterator[_Source]:
+def _sources_in(template: Document, value: Json) -> Iterator[_Source]:
     match value:
         case str(text):
             for service, account in _ARN.findall(_PLACEHOLDER.sub("x", text)):
                 yield _Source(_KINDS[service], account)
-        case {"Ref": str(name)} if name in values:
-            yield from _sources_in(template, values[name], values)
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
             resource = mapping_of(part(template, "Resources").get(name, {}))
             is_parameter = name in parameters(template)
@@ -129,10 +123,10 @@ def _sources_in(template: Document, value: Json, values: Mapping[str, str]) -> I
         case dict():
             # A function: the texts among its arguments, such as those of Fn::Join.
             for inner in value.values():
-                yield from _sources_in(template, inner, values)
+                yield from _sources_in(template, inner)
         case list():
             for inner in value:
-                yield from _sources_in(template, inner, values)
+                yield from _sources_in(template, inner)
         case _:
             pass
 

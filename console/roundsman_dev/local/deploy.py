@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import boto3
@@ -19,25 +20,18 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.outputs import with_agents
+from roundsman_console.aws.deployment_failure import first_failure
 from roundsman_console.aws.local_record import LocalFiles, LocalRecord
 from roundsman_console.base.errors import ConsoleError
 from roundsman_console.base.process import (
     ProgramRunner,
     Progress,
-    last_error,
     plain_environment,
     run_program,
 )
 from roundsman_dev.local.environment import EmulatorEnvironment
 from roundsman_dev.local.parameters import set_block_parameters
-
-_UNATTENDED = [
-    *("--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
-    "--no-confirm-changeset",
-    "--no-fail-on-empty-changeset",
-    "--no-progressbar",
-]
-_BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+from roundsman_dev.sam import UNATTENDED, SamCli
 
 
 def built_folder(instance: LocalFiles) -> Path:
@@ -71,13 +65,10 @@ class SamProject:
         Raises ConsoleError.
         """
         self.progress("Building the functions and layers (sam build)")
-        work, built = _work_folder(self.instance), built_folder(self.instance)
-        work.mkdir(exist_ok=True)
+        built = built_folder(self.instance)
         new = built.with_name("build.new")
         into = ("--parallel", "--build-dir", str(new))
-        log = self._sam("build", self.project / "template.yaml", *into)
-        if log is not None:
-            raise ConsoleError(f"sam build failed: {last_error(log)} (full log: {log})")
+        self._sam.run("build", self.project / "template.yaml", *into, parameters=self._of_root)
         set_block_parameters(new / "template.yaml", self.parameters)
         shutil.rmtree(built, ignore_errors=True)
         new.rename(built)
@@ -90,30 +81,29 @@ class SamProject:
         """
         record = self.record
         self.progress(f"Deploying the stack {record.stack} (sam deploy)")
-        where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
-        built = built_folder(self.instance) / "template.yaml"
-        log = self._sam("deploy", built, *where, *_UNATTENDED)
-        if log is not None:
-            reason = _deploy_failure(record) or last_error(log)
-            raise ConsoleError(f"sam deploy failed: {reason} (full log: {log})")
+        where = ["--stack-name", record.stack, "--region", record.region]
+        self._sam.run(
+            "deploy",
+            built_folder(self.instance) / "template.yaml",
+            *where,
+            *UNATTENDED,
+            parameters=self._of_root,
+            why=partial(_failure, record),
+        )
         return _stack_outputs(record)
 
-    def _sam(self, name: str, template: Path, *arguments: str) -> Path | None:
-        """Run a command of SAM, and return the path of its log if it fails."""
-        work = _work_folder(self.instance)
-        # An empty file, so that SAM does not read the project's own, which is for AWS.
-        settings = work / "samconfig.toml"
-        settings.write_text("")
-        command = [sys.executable, "-m", "samcli", name, "--template-file", str(template)]
-        command += [*arguments, "--config-file", str(settings)]
-        of_root = {name: value for name, value in self.parameters.items() if "." not in name}
-        if of_root:
-            overrides = [f'{name}="{value}"' for name, value in of_root.items()]
-            command += ["--parameter-overrides", *overrides]
-        log = self.instance.logs / f"sam-{name}.log"
-        log.unlink(missing_ok=True)
-        environment = _sam_environment(self.instance, self.environment, self.record)
-        return None if self.runner(command, environment, log) == 0 else log
+    @property
+    def _sam(self) -> SamCli:
+        return SamCli(
+            folder=_work_folder(self.instance),
+            logs=self.instance.logs,
+            environment=_sam_environment(self.instance, self.environment, self.record),
+            runner=self.runner,
+        )
+
+    @property
+    def _of_root(self) -> Mapping[str, str]:
+        return {name: value for name, value in self.parameters.items() if "." not in name}
 
 
 def _sam_environment(
@@ -136,7 +126,6 @@ def _sam_environment(
         "PATH": os.pathsep.join([str(environment.emulator_python.parent), path]),
         "TMPDIR": str(instance.temporary),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "SAM_CLI_TELEMETRY": "0",
         "SAM_CLI_POLL_DELAY": "1",  # seconds between polls of the deployment; the default is 5
         "__SAM_CLI_APP_DIR": str(settings),
     }
@@ -189,20 +178,10 @@ def _stack_outputs(record: LocalRecord) -> dict[str, str]:
     )
 
 
-def _deploy_failure(record: LocalRecord) -> str | None:
-    """Return the resource that made the last deployment fail, and the reason, if it is known."""
+def _failure(record: LocalRecord) -> str | None:
+    """Return what made the last deployment fail, if it is known."""
     stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
     try:
-        answer = stacks.describe_stack_events(StackName=record.stack)
+        return first_failure(stacks, record.stack)
     except (BotoCoreError, ClientError):
-        return None  # the deployment failed before the stack was created
-    failures = []
-    for event in answer.get("StackEvents", []):  # the newest is first
-        status = str(event.get("ResourceStatus", ""))
-        if status in _BEGINNINGS and event.get("LogicalResourceId") == record.stack:
-            break
-        if status.endswith("_FAILED") and event.get("ResourceStatusReason"):
-            what = f"{event.get('LogicalResourceId')} ({event.get('ResourceType')})"
-            failures.append(f"{what}: {event.get('ResourceStatusReason')}")
-    # The oldest failure is the cause; later ones are cancellations.
-    return failures[-1] if failures else None
+        return None  # it failed before the stack was created

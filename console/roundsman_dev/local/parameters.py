@@ -1,15 +1,14 @@
 """Chooses the stack's parameters and checks them against the template."""
 
-import importlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from roundsman_console.base.errors import ConsoleError
 from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.sam import sam_module
 
 BLOCK = "AWS::Serverless::Application"
 SERVICE_URL = "ServiceUrl"
@@ -83,21 +82,12 @@ def set_block_parameters(template: Path, values: Mapping[str, str]) -> None:
     for name, value in of_blocks.items():
         block, _, parameter = name.partition(".")
         document["Resources"][block]["Properties"].setdefault("Parameters", {})[parameter] = value
-    template.write_text(_yaml_helper().yaml_dump(document), encoding="utf-8")
-
-
-def _yaml_helper() -> ModuleType:
-    try:
-        return importlib.import_module("samcli.yamlhelper")
-    except ImportError as error:
-        raise ConsoleError(
-            "The SAM CLI is not installed beside roundsman: run `make install`."
-        ) from error
+    template.write_text(sam_module("samcli.yamlhelper").yaml_dump(document), encoding="utf-8")
 
 
 def read_template(template: Path) -> dict[str, Any]:
     """Return a parsed template. Raises ConsoleError if it cannot be read or is not valid YAML."""
-    parse = _yaml_helper().yaml_parse
+    parse = sam_module("samcli.yamlhelper").yaml_parse
     try:
         parsed = parse(template.read_text(encoding="utf-8"))
     except OSError as error:

@@ -8,12 +8,13 @@ import typer
 from roundsman_console.base.errors import FAILED
 from roundsman_console.base.hints import hinted_json
 from roundsman_console.base.project_folder import find_project
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.terminal import progress, results
 from roundsman_dev.local.parameters import parse_assignments
 from roundsman_dev.preflight.preflight import run_preflight
 from roundsman_dev.preflight.text import print_report
-from roundsman_dev.project.planned import planned_stack
+from roundsman_dev.sam import sam_module
 
 
 def preflight_command(
@@ -37,12 +38,15 @@ def preflight_command(
     Example: roundsman preflight --config-env prod
     """
     with sentences():
+        sam_module("samcli")
+        from roundsman_dev.project.planned import planned_stack
+
         project = find_project(Path.cwd())
         given = parse_assignments(param or ())
         planned = planned_stack(project, config_env, given)
         report = run_preflight(planned, strict=strict, progress=progress(quiet=as_json))
         if as_json:
-            print(hinted_json(report.document()))
+            print(hinted_json(document_of(report)))
         else:
             print_report(report, results())
         if not report.ready:

@@ -1,7 +1,8 @@
-"""The document about the checks before a deployment."""
+"""What the checks before a deployment have found."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypedDict
 
 
 class PreflightCheck(StrEnum):
@@ -28,19 +29,21 @@ class CheckStatus(StrEnum):
     UNCHECKED = "unchecked"  # it could not be read; the sentence says why
 
 
-class CheckOutcomeDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
     """The result of one check."""
 
     check: PreflightCheck
     status: CheckStatus
     sentence: str
-    details: list[str]
+    details: Sequence[str] = ()
     """One sentence for each thing that was found."""
-    do: str | None
+    do: str | None = None
     """What to do; null if there is nothing to do."""
 
 
-class PreflightDocument(TypedDict):
+@dataclass(frozen=True, slots=True)
+class PreflightReport:
     """The checks before a deployment."""
 
     stack: str
@@ -52,4 +55,4 @@ class PreflightDocument(TypedDict):
     """The id of the AWS account; null if it could not be read."""
     ready: bool
     """Whether the deployment may go on; the exit code is then 0."""
-    checks: list[CheckOutcomeDocument]
+    checks: Sequence[CheckOutcome]

@@ -24,10 +24,10 @@ from roundsman_console.aws.versions import FunctionVersions, functions_of, read_
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import aws_sentence, sentence_of
 from roundsman_dev.preflight.documents import (
-    CheckOutcomeDocument,
+    CheckOutcome,
     CheckStatus,
     PreflightCheck,
-    PreflightDocument,
+    PreflightReport,
 )
 from roundsman_dev.preflight.open_orders import MOST, Function, OrdersRead, read_orders
 
@@ -117,27 +117,6 @@ class PlannedStack:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """The result of one check."""
-
-    check: PreflightCheck
-    status: CheckStatus
-    sentence: str
-    details: Sequence[str] = ()
-    do: str | None = None
-
-    def document(self) -> CheckOutcomeDocument:
-        """Return the result as JSON for scripts."""
-        return {
-            "check": self.check,
-            "status": self.status,
-            "sentence": self.sentence,
-            "details": list(self.details),
-            "do": self.do,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Quota:
     """The concurrent executions of the account in the region, and who shares them."""
 
@@ -150,35 +129,6 @@ class Quota:
     """Why they could not be listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightReport:
-    """All checks before a deployment."""
-
-    planned: PlannedStack
-    region: str | None
-    account: str | None
-    outcomes: Sequence[CheckOutcome]
-    strict: bool = False
-    """Whether a warning, or a check that was not made, stops the deployment too."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether the deployment may go on."""
-        stops = {*CheckStatus} - {_OK} if self.strict else {_FAULT}
-        return not any(one.status in stops for one in self.outcomes)
-
-    def document(self) -> PreflightDocument:
-        """Return the report as JSON for scripts."""
-        return {
-            "stack": self.planned.stack,
-            "environment": self.planned.environment,
-            "region": self.region,
-            "account": self.account,
-            "ready": self.ready,
-            "checks": [one.document() for one in self.outcomes],
-        }
-
-
 def run_preflight(
     planned: PlannedStack,
     *,
@@ -187,15 +137,24 @@ def run_preflight(
 ) -> PreflightReport:
     """Make all checks. A part that cannot be read is not checked, with the reason.
 
-    Without a region, or if AWS does not know the caller, the account is not read. `progress` is
-    called with what is being read.
+    Without a region, or if AWS does not know the caller, the account is not read. With `strict`, a
+    warning, or a check that was not made, stops the deployment too. `progress` is called with what
+    is being read.
     """
+    stops = {*CheckStatus} - {_OK} if strict else {_FAULT}
+
+    def report(
+        region: str | None, account: str | None, outcomes: Sequence[CheckOutcome]
+    ) -> PreflightReport:
+        ready = not any(one.status in stops for one in outcomes)
+        return PreflightReport(planned.stack, planned.environment, region, account, ready, outcomes)
+
     named = check_name(planned)
     region = planned.region or boto3.Session().region_name
     if not region:  # None, whatever the types of boto3 say
         do = "Set AWS_DEFAULT_REGION, or region in samconfig.toml."
         nowhere = CheckOutcome(PreflightCheck.ACCOUNT, _FAULT, "No region is set.", (), do)
-        return PreflightReport(planned, None, None, [named, nowhere], strict)
+        return report(None, None, [named, nowhere])
     client = partial(boto3.client, region_name=region, config=CONFIG)
     progress("Reading the account")
     sts: STSClient = client("sts")
@@ -206,7 +165,7 @@ def run_preflight(
         unknown = CheckOutcome(
             PreflightCheck.ACCOUNT, _FAULT, sentence, why, "Sign in, and try again."
         )
-        return PreflightReport(planned, region, None, [named, unknown], strict)
+        return report(region, None, [named, unknown])
 
     cloudformation: CloudFormationClient = client("cloudformation")
     found: StackDescription | None = None
@@ -242,7 +201,7 @@ def run_preflight(
         read[PreflightCheck.SNAPSTART],
         read[PreflightCheck.ORDERS],
     ]
-    return PreflightReport(planned, region, caller["Account"], outcomes, strict)
+    return report(region, caller["Account"], outcomes)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from rich.padding import Padding
 
 from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.cells import plain
-from roundsman_dev.preflight.documents import CheckStatus
-from roundsman_dev.preflight.preflight import PreflightReport
+from roundsman_dev.preflight.documents import CheckStatus, PreflightReport
 
 SHOWN = 10
 """The number of details of one check in the text; the JSON has all."""
@@ -23,7 +22,7 @@ _WIDTH = max(len(_WORDS.get(status, status)) for status in CheckStatus)
 
 def print_report(report: PreflightReport, console: Console) -> None:
     """Print each check with its result, its details, and what to do."""
-    for one in report.outcomes:
+    for one in report.checks:
         line = plain(_WORDS.get(one.status, one.status).ljust(_WIDTH), STYLES[one.status])
         line.append(f"  {one.check}", style="bold")
         console.print(line.append_text(plain(f"  {one.sentence}")))
@@ -35,9 +34,9 @@ def print_report(report: PreflightReport, console: Console) -> None:
         if one.do is not None:
             console.print(Padding(plain(hint(one.do)), (0, 0, 0, _WIDTH + 2), expand=False))
     count = dict.fromkeys(CheckStatus, 0)
-    for one in report.outcomes:
+    for one in report.checks:
         count[one.status] += 1
     counts = ", ".join(f"{number} {_WORDS.get(status, status)}" for status, number in count.items())
     ready = "Ready to deploy" if report.ready else "Not ready to deploy"
     style = "green" if report.ready else "bold red"
-    console.print(plain(f"{ready} {report.planned.stack}: {counts}.", style))
+    console.print(plain(f"{ready} {report.stack}: {counts}.", style))

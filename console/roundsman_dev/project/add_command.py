@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.base.project_folder import find_project
-from roundsman_console.faces.cli import confirm
+from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_dev.project.agents import TEMPLATE, undeclared
 from roundsman_dev.project.create import add_agent, plan_workflow
@@ -77,16 +76,8 @@ def add_workflow_command(
 def _ask(project: Path, planned: Iterable[Path], *, yes: bool) -> None:
     """Ask whether the files that exist may be edited. Raises ConsoleError if not."""
     edited = [str(path) for path in sorted(planned) if (project / path).exists()]
-    if yes or not edited:
-        return
-    if not confirm.at_a_terminal():
-        raise ConsoleError(
-            f"This edits {', '.join(edited)}. There is no terminal to confirm at: add --yes. "
-            "Nothing was written.",
-            USAGE,
-        )
-    if not typer.confirm(f"This edits {', '.join(edited)}. Edit them?"):
-        raise ConsoleError("Nothing was written.")
+    question = f"This edits {', '.join(edited)}. Edit them?"
+    confirm(question, yes=yes or not edited, nothing="Nothing was written.")
 
 
 def _report(written: list[Path], nothing: str) -> None:

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.base.project_folder import find_project
 from roundsman_console.base.release import (
     NO_WHEEL,
@@ -13,7 +12,7 @@ from roundsman_console.base.release import (
     is_on_no_index,
     release,
 )
-from roundsman_console.faces.cli import confirm
+from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_dev.project.upgrade import apply_upgrade, plan_upgrade
 
@@ -41,12 +40,7 @@ def upgrade_command(
                 f"From release {upgrade.before} to {upgrade.after}; releases from "
                 f"{upgrade.direct_from} on may be skipped."
             )
-        if not yes and not confirm.at_a_terminal():
-            raise ConsoleError(
-                "There is no terminal to confirm at: add --yes. Nothing was written.", USAGE
-            )
-        if not yes and not typer.confirm("Write these changes?"):
-            raise ConsoleError("Nothing was written.")
+        confirm("Write these changes?", yes=yes, nothing="Nothing was written.")
         apply_upgrade(project, upgrade)
     for path, content in sorted(upgrade.changes.items()):
         print(f"{'removed' if content is None else 'wrote'} {path}")

@@ -10,15 +10,15 @@ import typer
 
 from roundsman_console.base.errors import FAILED, USAGE, ConsoleError
 from roundsman_console.base.process import stopped_by_signals, uninterrupted
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, Yes
 from roundsman_console.faces.cli.terminal import results, say
 from roundsman_dev.prove.deployment import Place, ProofProject, place
-from roundsman_dev.prove.documents import ProofReportDocument
 from roundsman_dev.prove.duration import seconds_of_orders
 from roundsman_dev.prove.removal import ProofRecord, forget, proofs_left, remove
-from roundsman_dev.prove.report import report_of
+from roundsman_dev.prove.report import ProofReport, report_of
 from roundsman_dev.prove.run import Proof, new_run
 from roundsman_dev.prove.stored_lines import lines_of, read_proof
 from roundsman_dev.prove.text import print_plan, print_report, report_text
@@ -91,9 +91,7 @@ def minutes_for(orders: int) -> int:
     return max(LEAST_MINUTES, ceil(1.5 * seconds_of_orders(orders) / 60))
 
 
-def _prove(
-    orders: int, minutes: int, *, yes: bool, as_json: bool
-) -> tuple[ProofReportDocument, list[str]]:
+def _prove(orders: int, minutes: int, *, yes: bool, as_json: bool) -> tuple[ProofReport, list[str]]:
     """Make a proof; return what it has found, and what is left behind."""
     here = place()
     run = new_run()
@@ -114,7 +112,7 @@ def _prove(
             document = proof.course()
             report = report_of(document)
             _write(folder / SEEN, "".join(lines_of(document)))
-            _write(folder / REPORT, json.dumps(report, indent=2) + "\n")
+            _write(folder / REPORT, json.dumps(document_of(report), indent=2) + "\n")
             _write(folder / TEXT, report_text(report))
     finally:
         with uninterrupted():
@@ -167,17 +165,17 @@ def _clean_up(*, yes: bool) -> None:
     say("Everything is removed.")
 
 
-def _finish(report: ProofReportDocument, left: list[str] | None = None, *, as_json: bool) -> None:
+def _finish(report: ProofReport, left: list[str] | None = None, *, as_json: bool) -> None:
     """Print what was found, and exit by it."""
     if as_json:
-        print(json.dumps(report, indent=2))
+        print(json.dumps(document_of(report), indent=2))
     else:
         print_report(report, results())
-    if report["verdict"] != "kept" or left:
+    if report.verdict != "kept" or left:
         raise typer.Exit(FAILED)
 
 
-def _of_file(path: Path) -> ProofReportDocument:
+def _of_file(path: Path) -> ProofReport:
     try:
         with path.open(encoding="utf-8") as file:
             return report_of(read_proof(file))

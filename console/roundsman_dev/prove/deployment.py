@@ -1,6 +1,5 @@
 """Builds and deploys the stack of a proof with the SAM CLI, to the AWS of the environment."""
 
-import importlib.util
 import os
 import shutil
 import sys
@@ -8,17 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import boto3
 
 from roundsman_console.aws.stack import is_local
 from roundsman_console.base.errors import ConsoleError, InspectorError
-from roundsman_console.base.process import ProgramRunner, last_error, run_program
+from roundsman_console.base.process import ProgramRunner, run_program
 from roundsman_console.base.project_folder import find_project
 from roundsman_dev.local.environment import RUNTIME, ensure_environment
 from roundsman_dev.local.parameters import architecture
 from roundsman_dev.prove.project import project_files, write_project
+from roundsman_dev.sam import UNATTENDED, SamCli, sam_module
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -34,13 +34,6 @@ _TIMEOUT = "Timeout: !Ref SchedulerTimeoutSeconds"
 _TOO_SHORT = "Timeout: 1"
 _ENGINE = Path("stacks/engine.yaml")
 _AGENT = Path("functions/agents/stock/app.py")
-_UNATTENDED: Final = (
-    *("--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
-    "--resolve-s3",
-    "--no-confirm-changeset",
-    "--no-fail-on-empty-changeset",
-    "--no-progressbar",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +91,25 @@ class ProofProject:
 
     def write(self) -> None:
         """Write the project."""
-        if importlib.util.find_spec("samcli") is None:
-            raise ConsoleError("This needs the SAM CLI: install roundsman[local].")
+        sam_module("samcli")
         write_project(self.project)
 
     def deploy(self) -> None:
         """Build the project as it is now, and deploy it. A stack that exists is updated."""
         self.progress("Building the functions and layers (sam build)")
-        built = self.folder / SAM / "build"
-        self._sam("build", self.project / "template.yaml", "--parallel", "--build-dir", str(built))
+        logs, built = self.folder / "logs", self.folder / SAM / "build"
+        sam = SamCli(folder=logs, logs=logs, environment=self._environment(), runner=self.runner)
+        made_with = self._parameters()
+        into = ("--parallel", "--build-dir", str(built))
+        sam.run("build", self.project / "template.yaml", *into, parameters=made_with)
         self.progress(f"Deploying the stack {self.run} (sam deploy)")
-        self._sam(
+        sam.run(
             "deploy",
             built / "template.yaml",
             *("--stack-name", self.run, "--region", self.place.region),
             *("--s3-prefix", self.run, "--tags", f"{TAG}={self.run}"),
-            *_UNATTENDED,
+            *UNATTENDED,
+            parameters=made_with,
         )
 
     @contextmanager
@@ -143,19 +139,6 @@ class ProofProject:
         for name in ("project", SAM):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _sam(self, name: str, template: Path, *arguments: str) -> None:
-        work = self.folder / "logs"
-        work.mkdir(parents=True, exist_ok=True)
-        settings = work / "samconfig.toml"
-        settings.write_text("", encoding="utf-8")  # the project's own is for its own stack
-        command = [sys.executable, "-m", "samcli", name, "--template-file", str(template)]
-        command += [*arguments, "--config-file", str(settings), "--parameter-overrides"]
-        command += [f"{key}={value}" for key, value in self._parameters().items()]
-        log = work / f"sam-{name}.log"
-        log.unlink(missing_ok=True)
-        if self.runner(command, self._environment(), log) != 0:
-            raise ConsoleError(f"sam {name} failed: {last_error(log)} (full log: {log})")
-
     def _parameters(self) -> Mapping[str, str]:
         if not self.place.local:
             return {"PythonRuntime": ACCOUNT_RUNTIME, "Architecture": "arm64"}
@@ -167,7 +150,6 @@ class ProofProject:
             "ROUNDSMAN_PYTHON": sys.executable,
             "LAYER_PYTHON": sys.executable,
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "SAM_CLI_TELEMETRY": "0",
         }
         if self.place.local:
             python = ensure_environment(find_project(Path.cwd()), self.progress).emulator_python

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from roundsman.model.task import step_of
 from roundsman_console.facts.audit.stored_order import StoredOrder
 
 
@@ -53,11 +52,6 @@ class LedgerRow:
     def step(self) -> str:
         """The step; `pick[1]` for an item of a fan-out."""
         return (*self.key.split("/"), "")[1]
-
-    @property
-    def whole_step(self) -> str:
-        """The step as its workflow has it: `pick` for `pick[1]`."""
-        return step_of(self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +138,14 @@ class MadeFault:
 
 @dataclass(frozen=True, slots=True)
 class SpentLine:
-    """What a stack had used of one thing that AWS bills."""
+    """What the stack had used of one thing that AWS bills, by the counts of CloudWatch."""
 
     service: str
     """The service: `DynamoDB`."""
     what: str
     """What is paid for: `writes`."""
     usd: float | None
-    """At list prices; None if CloudWatch had not counted any of it yet."""
+    """At list prices; null if CloudWatch had not counted any of it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

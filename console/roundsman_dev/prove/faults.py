@@ -4,7 +4,7 @@ What the services do, and what becomes of the processes of agents, is no fault h
 each order (`application.orders.Treatment`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -223,8 +223,3 @@ def _surely(end: Callable[[], object]) -> None:
             if not left:
                 raise
             clock.pause(BETWEEN_TRIES)
-
-
-def possible(local: bool) -> Sequence[ProofFault]:
-    """Return the faults that this AWS can have."""
-    return [fault for fault in FAULTS if fault.local or not local]

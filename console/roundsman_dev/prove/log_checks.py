@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from roundsman.model.instants import MINUTE
+from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.audit.stored_order import BrokenPromise, Unknown
 from roundsman_dev.prove.application.orders import Treatment, order_of
@@ -37,14 +38,15 @@ BUSY_MACHINE = Unknown("a function ran out of time, as it does on a machine that
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """How often a function failed in one way, for one reason."""
+    """How often a function failed in one way, by its log."""
 
     function: str
+    """`submission`, `scheduler`, `supervisor`, or the name of an agent."""
     what: str
     because: str | None
-    """The fault that made it, or what the services did; None if nothing that was made explains
+    """The fault that made it, or what the services did; null if nothing that was made explains
     it."""
-    times: int
+    times: Count
 
 
 def failure_counts(document: ProofDocument) -> Sequence[FailureCount]:

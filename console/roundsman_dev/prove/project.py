@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-from roundsman_dev.project.files import skeleton, stacks, write_new_folder
+from roundsman_dev.project.files import fill, skeleton, stacks, write_new_folder
 
 PACKAGE = "proof"
 """The name of the application's package on Lambda."""
@@ -23,20 +23,6 @@ _OF_SKELETON: Final = (
 )
 """The files that a proof has as every application has them."""
 
-_SUBMISSION = '''"""The submission function of a proof."""
-
-from proof.workflows import WORKFLOWS
-from roundsman.aws.handlers.submission import submission_handler
-
-handler = submission_handler(WORKFLOWS)
-'''
-_AGENT = '''"""The agent {agent} of a proof."""
-
-from proof.agents import agent
-
-handler = agent("{agent}").lambda_handler
-'''
-
 
 def project_files() -> dict[Path, str]:
     """Return the texts of the project by path."""
@@ -48,9 +34,10 @@ def project_files() -> dict[Path, str]:
     made[layer / "Makefile"] = _read(folder / "WorkflowsLayer.mk")
     for name, text in _modules(folder):
         made[layer / PACKAGE / name] = text
-    made[Path("functions/submission/app.py")] = _SUBMISSION
+    made[Path("functions/submission/app.py")] = _read(folder / "submission_app.py.txt")
+    of_agent = _read(folder / "agent_app.py.txt")
     for agent in AGENTS:
-        made[Path("functions/agents") / agent / "app.py"] = _AGENT.format(agent=agent)
+        made[Path("functions/agents") / agent / "app.py"] = fill(of_agent, {"agent": agent})
     return made
 
 

@@ -8,13 +8,16 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from roundsman.model.instants import SECOND
 from roundsman_console.base.counted import counted
 from roundsman_console.faces.cli.cells import plain
+from roundsman_console.facts.audit.checks import Verdict
 from roundsman_dev.prove.deployment import Place
-from roundsman_dev.prove.documents import FaultDocument, ProofReportDocument
+from roundsman_dev.prove.document import FaultOutcome
 from roundsman_dev.prove.duration import estimated_minutes, longest_minutes
 from roundsman_dev.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_dev.prove.price import estimated_usd
+from roundsman_dev.prove.report import ProofReport, ReportedFault
 
 SHOWN = 20
 """The number of violations in the text; the JSON has all."""
@@ -72,92 +75,93 @@ def print_plan(run: str, place: Place, orders: int, minutes: int, console: Conso
     )
 
 
-def report_text(report: ProofReportDocument) -> str:
+def report_text(report: ProofReport) -> str:
     """Return what `print_report` prints, as the text of a file."""
     console = Console(file=StringIO(), record=True, width=WIDTH)
     print_report(report, console)
     return console.export_text()
 
 
-def print_report(report: ProofReportDocument, console: Console) -> None:
+def print_report(report: ProofReport, console: Console) -> None:
     """Print what was found, for people."""
-    followed = [one for one in report["promises"] if one["verdict"] == "followed"]
+    followed = [one for one in report.promises if one.verdict is Verdict.FOLLOWED]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("promise", "judged", "broken", "not judged", "what it says"):
         table.add_column(heading, overflow="fold")
-    others = [one for one in report["promises"] if one["verdict"] != "followed"]
+    others = [one for one in report.promises if one.verdict is not Verdict.FOLLOWED]
     for one in others:
         table.add_row(
-            plain(one["promise"], "bold"),
-            f"{one['judged']:,}",
-            plain(f"{one['violations']:,}", "bold red" if one["violations"] else ""),
-            f"{one['unknown']:,}",
-            plain(one["says"]),
+            plain(one.promise, "bold"),
+            f"{one.judged:,}",
+            plain(f"{one.violations:,}", "bold red" if one.violations else ""),
+            f"{one.unknown:,}",
+            plain(one.says),
         )
     if others:
         console.print(table)
-    names = ", ".join(one["promise"] for one in followed)
+    names = ", ".join(one.promise for one in followed)
     console.print(plain(f"followed by all: {names or 'none'}"), soft_wrap=True)
     for line in _lines(report):
         console.print(plain(line), soft_wrap=True)
-    good = report["verdict"] == "kept"
-    ended = ", ".join(f"{number:,} {state}" for state, number in report["ended"].items())
+    good = report.verdict == "kept"
+    ended = ", ".join(f"{number:,} {state}" for state, number in report.ended.items())
     console.print(
         plain(
-            f"{SENTENCES[report['verdict']]} {report['sent']:,} orders were sent, "
-            f"{report['stored']:,} are stored: {ended or 'none'}. "
-            f"{report['effects']:,} effects stand.",
+            f"{SENTENCES[report.verdict]} {report.sent:,} orders were sent, "
+            f"{report.stored:,} are stored: {ended or 'none'}. "
+            f"{report.effects:,} effects stand.",
             "green" if good else "red",
         ),
         soft_wrap=True,
     )
 
 
-def _cost(report: ProofReportDocument) -> str:
+def _cost(report: ProofReport) -> str:
     """What it cost by service, as far as it is reported."""
-    if report["unpriced"]:
-        return f"cost so far: not known: {report['unpriced']}"
+    if report.unpriced:
+        return f"cost so far: not known: {report.unpriced}"
     parts = []
-    for service, lines in groupby(report["spent"], key=lambda one: one["service"]):
-        usd = [one["usd"] for one in lines]
+    for service, lines in groupby(report.spent, key=lambda one: one.service):
+        usd = [one.usd for one in lines]
         known = [one for one in usd if one is not None]
         part = " in part" if len(known) < len(usd) else ""
         parts.append(f"{service} {f'{sum(known):.4f} USD{part}' if known else NOT_REPORTED}")
     return f"cost so far, by CloudWatch's counts and list prices: {', '.join(parts)}"
 
 
-def _lines(report: ProofReportDocument) -> Iterator[str]:
-    for one in report["faults"]:
-        yield f"fault {one['fault']}: {_outcome_of(one)}"
-    for latency in report["latencies"]:
-        half, most, longest = (f"{latency[name]:,.1f}" for name in ("p50", "p99", "longest"))
-        orders = f"{counted(latency['orders'], 'order')} of which {latency['treatment']}"
+def _lines(report: ProofReport) -> Iterator[str]:
+    for one in report.faults:
+        yield f"fault {one.fault}: {_outcome_of(one)}"
+    for latency in report.latencies:
+        times = (latency.p50, latency.p99, latency.longest)
+        half, most, longest = (f"{one / SECOND:,.1f}" for one in times)
+        orders = f"{counted(latency.orders, 'order')} of which {latency.treatment}"
         yield f"{orders}: half ended within {half} s, 99 % within {most} s, all within {longest} s"
     yield _cost(report)
-    for failure in report["functionFailures"]:
-        made = failure["because"] or "nothing that was made"
-        often = f"{failure['function']}, {counted(failure['times'], 'time')}"
-        yield f"failed: {often}: {failure['what']}, by {made}"
-    for violation in report["violations"][:SHOWN]:
-        order = violation["order"] or "the run"
-        yield f"broken: {violation['promise']}, {order}: {violation['what']}"
-    if len(report["violations"]) > SHOWN:
-        yield f"and {len(report['violations']) - SHOWN} more; the report lists them"
-    for unknown in report["notJudged"]:
-        yield f"not judged: {unknown['promise']}, {unknown['times']:,} times: {unknown['why']}"
-    yield f"not shown by records or by the ledger: {', '.join(report['unjudged'])}"
-    run = report["run"]
-    yield f"proved: release {run['version']} on {run['runtime']}, by what was seen: {run['seen']}"
+    for failure in report.function_failures:
+        made = failure.because or "nothing that was made"
+        often = f"{failure.function}, {counted(failure.times, 'time')}"
+        yield f"failed: {often}: {failure.what}, by {made}"
+    for violation in report.violations[:SHOWN]:
+        order = violation.order or "the run"
+        yield f"broken: {violation.promise}, {order}: {violation.what}"
+    if len(report.violations) > SHOWN:
+        yield f"and {len(report.violations) - SHOWN} more; the report lists them"
+    for unknown in report.not_judged:
+        yield f"not judged: {unknown.promise}, {unknown.times:,} times: {unknown.why}"
+    yield f"not shown by records or by the ledger: {', '.join(report.unjudged)}"
+    run = report.run
+    yield f"proved: release {run.version} on {run.runtime}, by what was seen: {run.seen}"
 
 
-def _outcome_of(fault: FaultDocument) -> str:
+def _outcome_of(fault: ReportedFault) -> str:
     """What became of a fault, in words."""
-    match fault["outcome"]:
-        case "made":
-            return f"made, for {fault['seconds']:,.0f} s"
-        case "refused":
-            return f"a right is missing: {fault['why']}"
-        case "notHere":
-            return f"{NOT_TRIED} {fault['why']}"
-        case "failed":
-            return f"failed: {fault['why']}"
+    match fault.outcome:
+        case FaultOutcome.MADE:
+            return f"made, for {fault.seconds / SECOND:,.0f} s"
+        case FaultOutcome.REFUSED:
+            return f"a right is missing: {fault.why}"
+        case FaultOutcome.NOT_HERE:
+            return f"{NOT_TRIED} {fault.why}"
+        case FaultOutcome.FAILED:
+            return f"failed: {fault.why}"

@@ -8,6 +8,7 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman import Archive, Step, Text, Workflow
+from roundsman_dev.changes.values import with_values
 from roundsman_dev.check import schedules
 from roundsman_dev.check.schedules import (
     RUN,
@@ -194,7 +195,9 @@ def problems(
     declared: dict[str, Json] = {k: {"Default": v} for k, v in (parameters or {}).items()}
     declared["NoDefault"] = {"Type": "String"}
     document: Document = {"Parameters": declared, "Resources": {name: resource}}
-    return schedule_problems(document, WORKFLOWS, values)
+    if values is not None:
+        document = {"Resources": {**with_values(document, values)}}
+    return schedule_problems(document, WORKFLOWS)
 
 
 def test_an_order_of_its_workflow_with_the_time_of_its_run_has_no_problem() -> None:

@@ -274,7 +274,7 @@ def test_what_was_not_read_is_not_judged() -> None:
     unread = [FunctionLog(function="stock", unread="no right")]
     for logs in ([], unread, [FunctionLog(function="stock")]):
         report = report_of(replace(sound(), logs=logs))
-        verdicts = {one["promise"]: one["verdict"] for one in report["promises"]}
+        verdicts = {one.promise: one.verdict for one in report.promises}
         for promise in (R.NOT_LOGGED, R.NO_OTHER_FAILURE, R.FAILURES_LOGGED):
             assert verdicts[promise.name] == "unknown", logs
-        assert report["verdict"] == "kept"
+        assert report.verdict == "kept"

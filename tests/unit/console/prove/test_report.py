@@ -14,43 +14,43 @@ from tests.unit.console.prove.sound import sound
 
 def test_a_sound_proof_is_kept_and_counts_what_was_seen() -> None:
     report = report_of(sound())
-    assert report["verdict"] == "kept"
-    assert report["sent"] == report["stored"] == sum(report["ended"].values()) == 25
-    assert report["copies"] == 3
-    assert report["effects"] == sum(row.stands for row in sound().ledger)
-    assert len(report["run"]["plans"]) == 8
-    assert report["run"]["templates"].keys() == {
+    assert report.verdict == "kept"
+    assert report.sent == report.stored == sum(report.ended.values()) == 25
+    assert report.copies == 3
+    assert report.effects == sum(row.stands for row in sound().ledger)
+    assert len(report.run.plans) == 8
+    assert report.run.templates.keys() == {
         "template.yaml",
         "stacks/engine.yaml",
         "stacks/agent.yaml",
         "stacks/schedule.yaml",
     }
-    assert sum(one["orders"] for one in report["latencies"]) == 25
+    assert sum(one.orders for one in report.latencies) == 25
 
 
 def test_a_proof_that_did_not_see_everything_is_unfinished() -> None:
     early = replace(sound(), circumstances=replace(sound().circumstances, finished=False))
-    assert report_of(early)["verdict"] == "unfinished"
+    assert report_of(early).verdict == "unfinished"
     gap = replace(sound(), orders=sound().orders[1:], unread={sound().sent[0].order_id: "gone"})
-    assert report_of(gap)["verdict"] == "unfinished"
+    assert report_of(gap).verdict == "unfinished"
 
 
 def test_a_broken_promise_is_named_with_its_order() -> None:
     first = sound().orders[0]
     wrong = replace(first, task=replace(first.task, state=TaskState.UNDONE))
     report = report_of(replace(sound(), orders=[wrong, *sound().orders[1:]]))
-    assert report["verdict"] == "broken"
-    found = [one for one in report["violations"] if one["promise"] == "AS_ANSWERED"]
-    assert [one["order"] for one in found] == [first.task.task_id]
+    assert report.verdict == "broken"
+    found = [one for one in report.violations if one.promise == "AS_ANSWERED"]
+    assert [one.order for one in found] == [first.task.task_id]
 
 
 def test_a_right_that_was_refused_is_listed_and_breaks_nothing() -> None:
     refused = MadeFault("paused mapping", FaultOutcome.REFUSED, "lambda:UpdateEventSourceMapping")
     made = MadeFault("no concurrency", FaultOutcome.MADE, began_at=1_000, ended_at=31_000)
     report = report_of(replace(sound(), faults=[refused, made]))
-    assert report["verdict"] == "kept"
-    assert report["refusedRights"] == ["lambda:UpdateEventSourceMapping"]
-    assert [one["seconds"] for one in report["faults"]] == [0, 30]
+    assert report.verdict == "kept"
+    assert report.refused_rights == ["lambda:UpdateEventSourceMapping"]
+    assert [one.seconds for one in report.faults] == [0, 30_000]
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_a_failure_of_a_function_is_shown_with_what_made_it() -> None:
 def test_the_text_of_a_report_has_the_verdict_every_promise_and_what_was_proved() -> None:
     report = report_of(sound())
     text = report_text(report)
-    for one in report["promises"]:
-        assert one["promise"] in text
-    for latency in report["latencies"]:
-        assert f"of which {latency['treatment']}: half ended within" in text
+    for one in report.promises:
+        assert one.promise in text
+    for latency in report.latencies:
+        assert f"of which {latency.treatment}: half ended within" in text
     assert "Every promise that could be judged was kept." in text
-    assert report["run"]["seen"] in text
+    assert report.run.seen in text
 
 
 def test_text_from_elsewhere_cannot_move_the_cursor_of_a_terminal() -> None:
