@@ -222,7 +222,7 @@ check-stack:
 
 check-engines:
 	@$(MAKE) --no-print-directory test-engines
-	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 5000)
+	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 2000)
 	@tail -1 $(REPORTS)/soak.log
 
 check-processor:

@@ -7,7 +7,8 @@ added        cost/added.py
 cold         speed/cold.py
 scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
-throughput   speed/throughput.py
+throughput   speed/throughput.py, and a comparison with Step Functions (speed/step_functions.py,
+             speed/step_function_task.py)
 
 harness/ is what they run and count with. cost/recording.py writes the counts, and the processor
 times of speed/timing.py, to the file that `roundsman cost` reads. report.py and page.py make

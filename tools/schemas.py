@@ -75,8 +75,8 @@ DOCUMENTS: Mapping[str, object] = {
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,
-    "dlq ls": dead_letters.DeadLetterListDocument,
-    "dlq show": dead_letters.DeadLetterDetailsDocument,
+    "dlq ls": dead_letters.MessageListDocument,
+    "dlq show": dead_letters.MessageListDocument,
     "delete": tables.TablesReport,
     "doctor": findings.ReportDocument,
     "export": exports.ExportedTo,
@@ -90,9 +90,9 @@ DOCUMENTS: Mapping[str, object] = {
     "make demo": demo.DemoReport,
     "preflight": preflight.PreflightReport,
     "prove": proofs.ProofReport,
-    "rejected ls": dead_letters.RejectionListDocument,
+    "rejected ls": dead_letters.MessageListDocument,
     "rejected resend": dead_letters.ResendDocument,
-    "rejected show": dead_letters.RejectionDocument,
+    "rejected show": dead_letters.MessageDocument,
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesReport),
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
@@ -251,10 +251,12 @@ class _Types:
         """Return the schema of a dataclass, with what the presenter says of its fields."""
         descriptions = _descriptions(kind)
         properties: dict[str, Schema] = {}
-        for name, one in shown_fields(kind).items():
+        shown = shown_fields(kind)
+        for name, one in shown.items():
             said = {"description": descriptions[name]} if name in descriptions else {}
             properties[one.name] = self._schema(one.hint) | said
-        return _closed(properties, (), _text(kind.__doc__))
+        absent = [one.name for one in shown.values() if one.absent]
+        return _closed(properties, absent, _text(kind.__doc__))
 
     def _object(self, document: type) -> Schema:
         descriptions = _descriptions(document)

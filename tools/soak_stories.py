@@ -251,10 +251,15 @@ def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
     for at, step in enumerate(steps):
         if step.after and step.when is None and chance.random() < 0.3:
             read = chance.choice(step.after_names())
-            steps[at] = replace(step, when=f"results.{read} != `1`")
+            steps[at] = replace(step, when=_reads(read))
         if step.agent_names():
             steps[at] = replace(steps[at], result_limit=chance.choice((50, 4_096, 32_768)))
     return _of_steps(workflow, steps)
+
+
+def _reads(name: str) -> str:
+    """A condition that reads the result of the step."""
+    return f"results.{name} != `1`"
 
 
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
@@ -274,11 +279,12 @@ def without_a_signal(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow without one of its steps that wait for signals."""
     waits = [step.name for step in workflow.steps if isinstance(step, Signal)]
     gone = chance.choice(waits)
-    steps = [
-        replace(step, after=tuple(name for name in step.after_names() if name != gone))
-        for step in workflow.steps
-        if step.name != gone
-    ]
+    steps = []
+    for step in workflow.steps:
+        if step.name != gone:
+            after = tuple(name for name in step.after_names() if name != gone)
+            when = None if step.when == _reads(gone) else step.when
+            steps.append(replace(step, after=after, when=when))
     return _of_steps(workflow, steps)
 
 

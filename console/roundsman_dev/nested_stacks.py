@@ -117,28 +117,29 @@ def given_blocks(
 ) -> list[GivenBlock]:
     """Return the blocks of a template. `folder` and `read` are as for `flattened`."""
     found = []
-    for block, location in _blocks(document).items():
+    for block, location, given in blocks_of(document):
         asked = _mapping(read(folder / location).get("Parameters"))
-        properties = _mapping(_mapping(_mapping(document["Resources"])[block]).get("Properties"))
         declared = {name: _mapping(one) for name, one in asked.items()}
-        found.append(GivenBlock(block, declared, _mapping(properties.get("Parameters"))))
+        found.append(GivenBlock(block, declared, given))
     return found
 
 
-def _blocks(document: Document) -> dict[str, str]:
-    """The file of each block of a nested template, by the block's name."""
-    found = {}
+def blocks_of(document: Document) -> Iterator[tuple[str, str, Document]]:
+    """Yield each block of a nested template: its name, the file, and the parameters that it gives.
+
+    Raises NestedProblem for a resource, or parameters, that are no mapping.
+    """
     for name, resource in _mapping(document.get("Resources")).items():
         if _mapping(resource).get("Type") == APPLICATION:
-            location = _mapping(_mapping(resource).get("Properties")).get("Location")
+            properties = _mapping(_mapping(resource).get("Properties"))
+            location = properties.get("Location")
             if isinstance(location, str) and "://" not in location:
-                found[name] = location
-    return found
+                yield name, location, _mapping(properties.get("Parameters"))
 
 
 def _ordered(document: Document) -> list[tuple[str, str]]:
     """The blocks, each after the blocks whose outputs it needs."""
-    blocks = _blocks(document)
+    blocks = {name: location for name, location, _ in blocks_of(document)}
     resources = _mapping(document.get("Resources"))
     needs = {
         name: {other for other in blocks if other != name and _names(resources[name], other)}

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from functools import partial
 from traceback import extract_tb
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from roundsman.agents.call_notes import Begun
 from roundsman.definition.plan import Plan
@@ -54,6 +54,7 @@ from roundsman_testing.memory import (
 )
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Crash(BaseException):
@@ -286,8 +287,9 @@ class _Faulty(Generic[Inner]):
         self._inner = inner
         self._faults = faults
 
-    def _around(self, name: str, call: Callable[[], T]) -> T:
-        return self._faults.around(name, call, tables=self._inner.tables)
+    def _around(self, name: str, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        made = partial(call, *args, **named)
+        return self._faults.around(name, made, tables=self._inner.tables)
 
 
 class FaultyStore(_Faulty[MemoryStore]):
@@ -308,14 +310,11 @@ class FaultyStore(_Faulty[MemoryStore]):
         self._on_load = on_load
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
-        def write() -> Created | Exists:
-            return self._inner.create(order, task)
-
-        return self._write("create", write)
+        return self._write("create", self._inner.create, order, task)
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         name = "load" if latest else "load_eventually"
-        found = self._around(name, lambda: self._inner.load(task_id, now, latest=latest))
+        found = self._around(name, self._inner.load, task_id, now, latest=latest)
         self._on_load(task_id)
         return found
 
@@ -327,66 +326,68 @@ class FaultyStore(_Faulty[MemoryStore]):
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
-        def write() -> Saved | Superseded:
-            return self._inner.save(task, seen=seen, history=history, inputs=inputs)
-
-        return self._write("save", write)
+        return self._write(
+            "save", self._inner.save, task, seen=seen, history=history, inputs=inputs
+        )
 
     def inputs(self, task: Task, names: Collection[str]) -> Mapping[str, Json]:
-        return self._around("inputs", lambda: self._inner.inputs(task, names))
+        return self._around("inputs", self._inner.inputs, task, names)
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
-        self._around("add_history", lambda: self._inner.add_history(task_id, row))
+        self._around("add_history", self._inner.add_history, task_id, row)
 
     def history(self, task_id: str) -> list[HistoryRow]:
-        return self._around("history", lambda: self._inner.history(task_id))
+        return self._around("history", self._inner.history, task_id)
 
     def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
-        def write() -> None:
-            self._inner.erase_order(order_id, created_at=created_at, erased_at=erased_at)
-
-        self._around("erase_order", write)
+        self._around(
+            "erase_order",
+            self._inner.erase_order,
+            order_id,
+            created_at=created_at,
+            erased_at=erased_at,
+        )
 
     def erase_history(self, task_id: str) -> None:
-        self._around("erase_history", lambda: self._inner.erase_history(task_id))
+        self._around("erase_history", self._inner.erase_history, task_id)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        return self._write("clear_owed", lambda: self._inner.clear_owed(task))
+        return self._write("clear_owed", self._inner.clear_owed, task)
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
-        return self._write("rearm", lambda: self._inner.rearm(task, due_at))
+        return self._write("rearm", self._inner.rearm, task, due_at)
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
-        return self._around("trouble", lambda: self._inner.trouble(task_id, member_of, now))
+        return self._around("trouble", self._inner.trouble, task_id, member_of, now)
 
     def postpone(self, task_id: str, due_at: int) -> None:
-        self._around("postpone", lambda: self._inner.postpone(task_id, due_at))
+        self._around("postpone", self._inner.postpone, task_id, due_at)
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
-        return iter(self._around("due", lambda: list(self._inner.due(lane, until))))
+        return self._read("due", self._inner.due, lane, until)
 
     def parked(
         self, target: str, priority: str, shard: int, *, after: int
     ) -> Iterator[ParkedEntry]:
-        def read() -> list[ParkedEntry]:
-            return list(self._inner.parked(target, priority, shard, after=after))
-
-        return iter(self._around("parked", read))
+        return self._read("parked", self._inner.parked, target, priority, shard, after=after)
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
-        def read() -> list[Member]:
-            return list(self._inner.members(group, shard, since=since, newest_first=newest_first))
-
-        return iter(self._around("members", read))
+        read = partial(self._inner.members, since=since, newest_first=newest_first)
+        return self._read("members", read, group, shard)
 
     def order(self, order_id: str) -> OrderRow | None:
-        return self._around("order", lambda: self._inner.order(order_id))
+        return self._around("order", self._inner.order, order_id)
 
-    def _write(self, name: str, write: Callable[[], T]) -> T:
+    def _read(
+        self, name: str, read: Callable[P, Iterator[T]], *args: P.args, **named: P.kwargs
+    ) -> Iterator[T]:
+        return iter(self._around(name, lambda: list(read(*args, **named))))
+
+    def _write(self, name: str, write: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         def written() -> T:
-            answer = write()
+            answer = write(*args, **named)
             self._look()
             return answer
 
@@ -397,10 +398,10 @@ class FaultyPlans(_Faulty[MemoryPlans]):
     """PlanStore that injects faults into a MemoryPlans."""
 
     def put_plan(self, plan: Plan) -> None:
-        self._around("put_plan", lambda: self._inner.put_plan(plan))
+        self._around("put_plan", self._inner.put_plan, plan)
 
     def plan(self, plan_hash: str) -> Plan | None:
-        return self._around("plan", lambda: self._inner.plan(plan_hash))
+        return self._around("plan", self._inner.plan, plan_hash)
 
 
 class FaultyLeases(_Faulty[MemoryLeases]):
@@ -413,10 +414,7 @@ class FaultyLeases(_Faulty[MemoryLeases]):
         return self._around("read_leases", self._inner.read)
 
     def write(self, leases: Leases, *, seen: int) -> bool:
-        def write() -> bool:
-            return self._inner.write(leases, seen=seen)
-
-        return self._around("write_leases", write)
+        return self._around("write_leases", self._inner.write, leases, seen=seen)
 
 
 class FaultyWakes(_Faulty[MemoryWakes]):
@@ -429,10 +427,7 @@ class FaultyWakes(_Faulty[MemoryWakes]):
         return self._around("read_wakes", self._inner.read)
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
-        def write() -> bool:
-            return self._inner.write(target, wake, before=before)
-
-        return self._around("write_wake", write)
+        return self._around("write_wake", self._inner.write, target, wake, before=before)
 
 
 class FaultyGroups(_Faulty[MemoryGroups]):
@@ -445,13 +440,13 @@ class FaultyGroups(_Faulty[MemoryGroups]):
         return self._around("read_groups", self._inner.groups)
 
     def open(self, group: Group) -> Group | None:
-        return self._around("open_group", lambda: self._inner.open(group))
+        return self._around("open_group", self._inner.open, group)
 
     def change(self, group: Group, *, seen: int) -> bool:
-        return self._around("change_group", lambda: self._inner.change(group, seen=seen))
+        return self._around("change_group", self._inner.change, group, seen=seen)
 
     def remove(self, group: Group) -> bool:
-        return self._around("remove_group", lambda: self._inner.remove(group))
+        return self._around("remove_group", self._inner.remove, group)
 
 
 class FaultyHolds(_Faulty[MemoryHolds]):
@@ -464,7 +459,7 @@ class FaultyHolds(_Faulty[MemoryHolds]):
         return self._inner.hold(hold)
 
     def stored(self, *, latest: bool = True) -> Sequence[Hold]:
-        return self._around("read_holds", lambda: self._inner.stored(latest=latest))
+        return self._around("read_holds", self._inner.stored, latest=latest)
 
     def release(self, agent: str, kind: str) -> bool:
         return self._inner.release(agent, kind)
@@ -489,19 +484,19 @@ class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
         return self._around("read_bulk_list", self._inner.open_runs)
 
     def load(self, run_id: str, starter: str) -> BulkRecord | None:
-        return self._around("read_bulk", lambda: self._inner.load(run_id, starter))
+        return self._around("read_bulk", self._inner.load, run_id, starter)
 
     def orders(self, run: Run, first: int, most: int) -> list[PlannedOrder]:
-        return self._around("read_bulk_plan", lambda: self._inner.orders(run, first, most))
+        return self._around("read_bulk_plan", self._inner.orders, run, first, most)
 
     def request(self, run: ListedRun) -> RunRequest | None:
-        return self._around("read_bulk_request", lambda: self._inner.request(run))
+        return self._around("read_bulk_request", self._inner.request, run)
 
     def save(self, record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
-        return self._around("write_bulk", lambda: self._inner.save(record, notes))
+        return self._around("write_bulk", self._inner.save, record, notes)
 
     def close(self, run: ListedRun) -> None:
-        self._around("close_bulk", lambda: self._inner.close(run))
+        self._around("close_bulk", self._inner.close, run)
 
 
 class FaultyOutbox:
@@ -537,16 +532,16 @@ class FaultyOutbox:
         self._faults.around("send_requests", send, swallowed=accepted)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        self._faults.around("send_start", lambda: self._inner.send_start(task_id, delay=delay))
+        self._faults.around("send_start", partial(self._inner.send_start, task_id, delay=delay))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
-        self._faults.around("send_inspect", lambda: self._inner.send_inspect(task_id, delay=delay))
+        self._faults.around("send_inspect", partial(self._inner.send_inspect, task_id, delay=delay))
 
     def send_command(self, command: Command) -> None:
-        self._faults.around("send_command", lambda: self._inner.send_command(command))
+        self._faults.around("send_command", partial(self._inner.send_command, command))
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        self._faults.around("send_inspects", lambda: self._inner.send_inspects(inspects))
+        self._faults.around("send_inspects", partial(self._inner.send_inspects, inspects))
 
     def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
         def accepted() -> None:
@@ -560,16 +555,16 @@ class FaultyOutbox:
         self._faults.around("send_commands", send, swallowed=accepted)
 
     def send_status(self, queue_url: str, body: str) -> bool:
-        return self._faults.around("send_status", lambda: self._inner.send_status(queue_url, body))
+        return self._faults.around("send_status", partial(self._inner.send_status, queue_url, body))
 
     def publish(self, alert: Alert) -> None:
-        self._faults.around("publish", lambda: self._inner.publish(alert))
+        self._faults.around("publish", partial(self._inner.publish, alert))
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        self._faults.around("reject", lambda: self._inner.reject(queue, body, problems))
+        self._faults.around("reject", partial(self._inner.reject, queue, body, problems))
 
     def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
-        self._faults.around("reject", lambda: self._inner.reject_command(body, problems))
+        self._faults.around("reject", partial(self._inner.reject_command, body, problems))
 
 
 class FaultyBoard(_Faulty[MemoryAgentBoard]):
@@ -585,7 +580,7 @@ class FaultyBoard(_Faulty[MemoryAgentBoard]):
         return self._inner.marks()  # read together with `agents`
 
     def depth(self, key: str) -> QueueDepth | None:
-        return self._faults.around("read_depth", lambda: self._inner.depth(key))
+        return self._around("read_depth", self._inner.depth, key)
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         def note() -> None:
@@ -599,10 +594,7 @@ class FaultyCallNotes(_Faulty[MemoryCallNotes]):
     """CallNotes that injects faults into other CallNotes."""
 
     def begin(self, key: str, claim: int) -> Begun:
-        return self._around("note_call", lambda: self._inner.begin(key, claim))
+        return self._around("note_call", self._inner.begin, key, claim)
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
-        def write() -> bool:
-            return self._inner.close(key, claim, begun=begun)
-
-        return self._around("close_key", write)
+        return self._around("close_key", self._inner.close, key, claim, begun=begun)

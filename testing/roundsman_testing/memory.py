@@ -102,6 +102,11 @@ class MemoryStore(DynamoStore):
         items = {item["TaskId"]["S"]: item for item in self.tables.items(TABLES.tasks)}
         return [read_divided(item, items) for item in items.values() if not is_row(item)]
 
+    def stored(self, task_id: str) -> Task | None:
+        """The stored record, also if its retention is over; None if there is none."""
+        item = self.tables.row(TABLES.tasks, task_id)
+        return None if item is None else self._stored(item)
+
     def put(self, task: Task) -> None:
         """Store a record without a decision."""
         self._client.put_item(TableName=TABLES.tasks, Item=divide(task).record)

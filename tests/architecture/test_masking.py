@@ -6,9 +6,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "console/roundsman_console"
 FACTS = CONSOLE / "facts"
-VIEWS = {FACTS / "order/view.py", FACTS / "order/timeline.py", FACTS / "group/view.py"}
+VIEWS = {
+    *(FACTS / "order" / f"{name}.py" for name in ("documents", "timeline")),
+    FACTS / "group/documents.py",
+}
 """What is given a task, and does not choose which."""
-MAKES_A_VIEW = re.compile(r"\b(task_document|page_document|task_summary|happenings)\(")
+MAKES_A_VIEW = re.compile(r"\b(order_document|page_document|order_summary|happenings)\(")
 IS_SHOWN = re.compile(r"import (?:\([^)]*|.*)\b(find_shown|shown_tasks|newest_failures|shown)\b")
 READS_THE_TASK_ITSELF = re.compile(r"import (?:\([^)]*|.*)\bfind_task\b")
 

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from benchmarks.harness import processor
 from benchmarks.harness.shop import PATIENCE, Shop, spread, warm_up
+from benchmarks.speed.step_functions import RESOURCES, definition
 from benchmarks.speed.throughput import Found, report
 
 
@@ -92,10 +94,25 @@ def test_processor_time_is_that_of_all_together(
     assert processor.processor_ms([11, 12, 13]) == 90, "the third has ended"
 
 
-def test_the_tables_have_the_latencies_and_the_rate() -> None:
-    found = Found(40, [0.1, 0.2], [0.3, 0.4], 5.0, 10.0, 30.0, 10.0)
-    made = report(found).text().splitlines()
-    [idle] = [line for line in made if line.startswith("one at a time")]
+def test_the_state_machine_makes_the_four_calls_and_answers_the_application() -> None:
+    made = definition({name: f"arn:{name}" for name in RESOURCES}, "http://queue")
+    states = cast("dict[str, dict[str, object]]", made["States"])
+    name, path = str(made["StartAt"]), []
+    while "Next" in states[name]:
+        path.append(name)
+        name = str(states[name]["Next"])
+    assert path == ["reservations", "charges", "shipments", "messages"]
+    assert name == "completed"
+    assert states[name]["End"] is True
+
+
+def test_the_tables_have_ours_and_theirs_side_by_side() -> None:
+    ours = Found(40, [0.1, 0.2], [0.3, 0.4], 5.0, 10.0, 30.0, 10.0)
+    theirs = Found(80, [0.1, 0.1], [0.1, 0.1], 50.0, 1.0, 2.0, 1.0)
+    made = report({"Roundsman": ours, "Step Functions": theirs}).text().splitlines()
+    [idle] = [line for line in made if line.startswith("Roundsman, one at a time")]
     assert idle.split()[-3:] == ["150", "195", "199"]
-    [busiest] = [line for line in made if line.startswith("5 ")]
-    assert busiest.split()[:5] == ["5", "10", "30", "10", "50"]
+    [busiest] = [line for line in made if line.startswith("Roundsman  ")]
+    assert busiest.split()[1:6] == ["5", "10", "30", "10", "50"]
+    [other] = [line for line in made if line.startswith("Step Functions  ")]
+    assert other.split()[2] == "50"

@@ -1,6 +1,6 @@
 """Tasks whose steps wait, were moved or were spared, for tests of what is printed of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,6 +9,7 @@ from roundsman.definition.workflow import Retry, Step, Workflow
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.task import StepRecord, Task
+from roundsman_console.facts.order.order_facts import OrderFacts
 
 AT = 1_800_000_000_000
 """When all is printed: 2027-01-15T08:00:00Z."""
@@ -40,3 +41,8 @@ def task(steps: Mapping[str, StepRecord]) -> Task:
     """A task with these records."""
     born = new_task(plan(), "ord-1", ProcessingOptions(), AT, shards=16)
     return replace(born, steps=steps)
+
+
+def facts(of: Task, holds: Sequence[Hold] = (), *, planned: bool = True) -> OrderFacts:
+    """What is known of a task when all is printed."""
+    return OrderFacts(of, plan() if planned else None, at=AT, holds=holds)

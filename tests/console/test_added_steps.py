@@ -9,15 +9,16 @@ from roundsman.definition.workflow import Archive
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.commands import show as show_command
 from roundsman_console.faces.commands.show import steps_table, undo_lines
 from roundsman_console.faces.web.drawings.gantt import bars
+from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.step_text import span
-from roundsman_console.facts.order.view import task_document
-from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.order.why import diagnose
 from roundsman_console.facts.orders.step_marks import marks_of
 from tests.console.operators import Operator
-from tests.support.large_orders import REFUSED, MadeOrder, loop_of
+from tests.support.large_orders import REFUSED, MadeOrder, facts_of, loop_of
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
 
@@ -34,15 +35,14 @@ def story() -> World:
 
 def test_show_lists_added_steps_after_their_adder_and_says_who_added_them() -> None:
     world = story()
-    made = world.plan.for_task(world.task)
     output = Console(record=True, width=160)
-    output.print(steps_table(world.task, made, world.now))
+    output.print(steps_table(facts_of(world)))
     rows = [line.split() for line in output.export_text().splitlines()]
     assert rows[0][-2:] == ["Last", "error"]
     assert [row[0] for row in rows[1:]] == ["find", "leg[a]", "leg[b]", "pay"]
     assert "find" in rows[2][1:]
     assert "leg[a]" in rows[3][1:]
-    document = task_document(world.task, made, [])
+    document = document_of(order_document(facts_of(world)))
     assert [(one["name"], one["addedBy"]) for one in document["steps"]] == [
         ("find", None),
         ("leg[a]", "find"),
@@ -54,25 +54,22 @@ def test_show_lists_added_steps_after_their_adder_and_says_who_added_them() -> N
 
 def test_each_added_step_has_its_own_reason_mark_and_line() -> None:
     world = story()
-    made = world.plan.for_task(world.task)
-    facts = TaskFacts(at=world.now, visited_at=world.now)
-    found = diagnose(world.task, made, facts)
+    facts = facts_of(world, world.now + 1)
+    found = diagnose(facts)
     assert (found.step, found.agent) == ("leg[b]", "worker")
     assert "leg[b]" in found.sentence
-    assert [mark.steps for mark in marks_of(world.task, made)] == [
+    assert [mark.steps for mark in marks_of(facts.task, facts.plan)] == [
         ("find",),
         ("leg[a]",),
         ("leg[b]",),
         ("pay",),
     ]
-    rows = [row for _, _, decision in world.decisions for row in decision.history]
-    drawn = bars(world.task, made, rows, world.now + 1)
-    assert [line.step for line in drawn.lines] == ["the order", "find", "leg[a]", "leg[b]"]
+    assert [line.step for line in bars(facts).lines] == ["the order", "find", "leg[a]", "leg[b]"]
 
 
 def shown(order: MadeOrder) -> list[list[str]]:
     output = Console(record=True, width=160)
-    output.print(steps_table(order.task, order.plan, T0))
+    output.print(steps_table(order.facts()))
     return [line.split("  ") for line in output.export_text().splitlines()]
 
 
@@ -91,10 +88,10 @@ def test_a_few_alike_added_steps_have_a_row_each() -> None:
 
 def test_the_steps_that_a_thousand_undos_took_back_are_one_line() -> None:
     order = loop_of(1_000, undone=True)
-    assert [str(line) for line in undo_lines(order.task, order.plan)] == [
+    assert [str(line) for line in undo_lines(order.facts())] == [
         "Undone 2027-01-15T08:16:40Z to 2027-01-15T08:33:20Z: find, leg (1,000 steps)"
     ]
-    found = diagnose(order.task, order.plan, TaskFacts(at=order.task.ended_at or 0))
+    found = diagnose(order.facts())
     assert "undone: find, leg (1,000 steps)" in found.evidence
 
 
@@ -102,8 +99,7 @@ def test_show_has_the_newest_rows_of_a_long_history_and_the_command_for_all(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = loop_of(150)
-    found = (order.task, order.plan, order.history)
-    monkeypatch.setattr(show_command, "find_shown", lambda *_, **__: found)
+    monkeypatch.setattr(show_command, "find_shown", lambda *_, **__: order.facts())
     lines = operator.types("show", "ord-1").stdout.splitlines()
     assert "50 earlier rows: roundsman timeline ord-1" in lines
     rows = [line for line in lines if "  added  " in line]
@@ -122,7 +118,7 @@ def test_undos_that_fail_alike_are_one_error() -> None:
     failed = step_record(process_state=ProcessState.UNDO_ERROR, started_at=T0, error=REFUSED)
     steps = {**order.task.steps, **{f"leg[n{place:04}]": failed for place in range(10, 60)}}
     task = replace(order.task, steps=steps, state=TaskState.ARCHIVED)
-    found = diagnose(task, order.plan, TaskFacts(at=T0))
+    found = diagnose(replace(order.facts(), task=task))
     assert f"the undo of leg (50 steps) failed (OutOfStock: {REFUSED.message})" in found.sentence
 
 

@@ -10,18 +10,18 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
-from roundsman_console.facts.order.step_waits import SchedulerNow
+from roundsman_console.facts.order.order_facts import OrderFacts
+from roundsman_console.facts.order.scheduler_now import SchedulerNow
 from roundsman_console.facts.order.why import (
     Diagnosis,
-    TaskFacts,
     diagnose,
     unreadable,
 )
 from tests.console.shelves import DECLINED, archived, open_task
-from tests.console.step_samples import AT, HOLD, plan
+from tests.console.step_samples import AT, HOLD, facts, plan
 from tests.support.steps import changed_step, step_record
 
-SEEN = TaskFacts(at=AT, visited_at=AT - 20_000)
+SEEN = replace(facts(open_task("ord-1")), visited_at=AT - 20_000)
 MINUTES_AGO = AT - 600_000
 FAILED = StepError("TransientError", "503 from acquirer")
 ENDING = Termination(TaskState.UNDONE, "charge: declined", "charge", undo=True)
@@ -40,8 +40,9 @@ def active(record: StepRecord, **others: StepRecord) -> Task:
     return replace(task, state=TaskState.ACTIVE)
 
 
-def diagnosis_of(task: Task, facts: TaskFacts = SEEN) -> Diagnosis:
-    return diagnose(task, plan(), facts)
+def diagnosis_of(task: Task, around: OrderFacts = SEEN) -> Diagnosis:
+    """Of a task; what is known but for it is `around`."""
+    return diagnose(replace(around, task=task))
 
 
 def test_a_task_of_a_later_time_waits_for_it() -> None:
@@ -120,7 +121,7 @@ def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
 ) -> None:
     found = diagnosis_of(
         active(changed_step(AT_AGENT, complete_by=MINUTES_AGO)),
-        TaskFacts(at=AT, visited_at=visited_at),
+        replace(SEEN, visited_at=visited_at),
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
     assert found.sentence.endswith(f"{message}.")
@@ -133,7 +134,7 @@ STARTS_LATE = step_record(complete_by=AT + 180_000, late_since=AT - 150_000)
 RUNBOOK = "what to do if it lasts: docs/runbook/backlog.md"
 
 
-def behind(marks: dict[str, ReadMark], waiting: int | None = None) -> TaskFacts:
+def behind(marks: dict[str, ReadMark], waiting: int | None = None) -> OrderFacts:
     return replace(SEEN, scheduler=SchedulerNow(marks, waiting))
 
 
@@ -436,11 +437,11 @@ def test_what_is_owed_is_sent_by_the_supervisor() -> None:
     found = diagnosis_of(task)
     assert (found.case, found.next) == ("owed", None)
     assert "the status completed, decided 3 s ago, is not known to be sent" in found.sentence
-    assert diagnosis_of(task, TaskFacts(at=AT)).next == "roundsman doctor"
+    assert diagnosis_of(task, replace(SEEN, visited_at=None)).next == "roundsman doctor"
 
 
 def test_without_its_plan_or_its_row_nothing_goes_on() -> None:
-    found = diagnose(active(AT_AGENT), None, SEEN)
+    found = diagnosis_of(active(AT_AGENT), replace(SEEN, plan=None))
     assert (found.case, found.next) == ("no_plan", "roundsman doctor")
     found = diagnosis_of(active(AT_AGENT), replace(SEEN, order_stored=False))
     assert (found.case, found.next) == ("no_order_row", "roundsman doctor")
@@ -453,15 +454,12 @@ def test_of_a_task_that_cannot_be_read_the_doctor_knows_more() -> None:
 def test_of_several_steps_the_one_furthest_from_going_on_is_shown_first() -> None:
     held = step_record(held_since=AT - 5_000, not_before=AT + 295_000)
     task = active(held, **{"pick[0]": AT_AGENT, "pick[1]": AT_AGENT})
-    found = diagnose(
-        replace(task, fan_outs={"pick": 2}),
-        plan().expanded({"pick": 2}),
-        replace(SEEN, holds=(HOLD,)),
-    )
+    seen = replace(SEEN, plan=plan().expanded({"pick": 2}))
+    found = diagnosis_of(replace(task, fan_outs={"pick": 2}), replace(seen, holds=(HOLD,)))
     assert found.case == "held"
     assert any(line.startswith("pick[0] waits for warehouse's answer") for line in found.evidence)
     alike = replace(
         task, fan_outs={"pick": 2}, steps=dict.fromkeys(("pick[0]", "pick[1]"), AT_AGENT)
     )
-    found = diagnose(alike, plan().expanded({"pick": 2}), SEEN)
+    found = diagnosis_of(alike, seen)
     assert "(and the same for pick[1])" in found.sentence

@@ -6,6 +6,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.wire.commands import START, Command
+from roundsman_console.facts.set_aside.messages import dead_queues, held
+from roundsman_console.facts.set_aside.peek import WHILE_ASKED
+from roundsman_console.inspector import Inspector
 from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
@@ -233,6 +236,14 @@ def test_it_is_reported_that_there_are_more_than_the_limit(operator: Operator) -
     assert "More than 2 exist; raise --limit, or repeat the command." in output
     assert operator.reads(*limited, "--yes")["more"] is False
     assert listed(operator) == []
+
+
+def test_while_one_is_asked_about_the_others_of_its_queue_are_seen(operator: Operator) -> None:
+    spoiled(operator, "ord-1", "ord-2")
+    first, second = (str(message["messageId"]) for message in listed(operator))
+    with held(dead_queues(Inspector.of_stack().stack), first, WHILE_ASKED):
+        assert [message["messageId"] for message in listed(operator)] == [second]
+    assert len(listed(operator)) == 2
 
 
 @pytest.mark.exhaustive

@@ -14,14 +14,15 @@ from roundsman_console.facts.order.failure import (
     failures,
     rows_by_step,
 )
-from tests.support.large_orders import FENCED, REFUSED, fan_of, history_of, loop_of
+from roundsman_console.facts.order.order_facts import OrderFacts
+from tests.support.large_orders import FENCED, REFUSED, facts_of, fan_of, history_of, loop_of
 from tests.support.machine_world import T0, World, plan, step
 
 DECLINED = StepError("CardDeclined", "insufficient funds")
 
 
 def found(world: World) -> list[OrderFailure]:
-    return failures(world.task, world.plan, history_of(world))
+    return failures(facts_of(world))
 
 
 def undone() -> World:
@@ -161,7 +162,7 @@ def test_of_steps_side_by_side_each_that_was_refused_is_found_after_the_undo() -
 
 def test_items_that_failed_alike_are_one_failure() -> None:
     order = fan_of(10, done=3, failed=4)
-    [failure] = failures(order.task, order.plan, order.history)
+    [failure] = failures(order.facts())
     assert failure.steps == ("pick[3]", "pick[4]", "pick[5]", "pick[6]")
     assert failure.error == REFUSED.cut()
     assert failure.first_at is not None
@@ -187,20 +188,21 @@ def test_an_order_that_failed_as_a_whole_says_so_and_one_that_a_person_ended_doe
     named: str | None,
 ) -> None:
     late = StepError("TooLate", "not complete by its complete-by")
-    task: Task = World(plan(step("a"))).task
+    made = plan(step("a"))
+    task: Task = World(made).task
     ended = replace(
         task,
         state=TaskState.ARCHIVED,
         ended_at=T0 + 5,
         ending=Termination(TaskState.ARCHIVED, "too late", named, error=late),
     )
-    [failure] = failures(ended, plan(step("a")), ())
+    [failure] = failures(OrderFacts(ended, made, at=T0))
     assert failure.steps == (() if named is None else (named,))
     assert failure.error == late
     cancelled = replace(ended, ending=Termination(TaskState.CANCELLED, "cancelled by ann", named))
-    assert failures(cancelled, plan(step("a")), ()) == []
+    assert failures(OrderFacts(cancelled, made, at=T0)) == []
 
 
 def test_without_its_history_an_undone_order_has_no_failure() -> None:
     order = loop_of(3, undone=True)
-    assert failures(order.task, order.plan, []) == []
+    assert failures(replace(order.facts(), history=())) == []

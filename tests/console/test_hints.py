@@ -13,6 +13,7 @@ from roundsman_console.base import hints
 from roundsman_console.base.hints import COMMANDS, hint, hinted_json, remember_stack
 from roundsman_console.faces.cli.errors import complain
 from roundsman_console.faces.cli.stack_option import StackOption
+from roundsman_console.facts.order.documents import DiagnosisDocument
 from tests.console.verbs import VERBS, options_of
 from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 
@@ -58,6 +59,23 @@ def test_a_document_names_it_in_the_fields_of_commands_only() -> None:
         "findings": [{"command": None, "evidence": "roundsman show a"}],
         "count": 3,
     }
+
+
+def test_a_result_names_it_as_a_document_does() -> None:
+    remember_stack("shop")
+    found = DiagnosisDocument(
+        order_id="a",
+        state=None,
+        case="unreadable",
+        sentence="",
+        step=None,
+        agent=None,
+        evidence=["roundsman show a"],
+        next="roundsman show a",
+    )
+    printed = json.loads(hinted_json(found))
+    assert printed["next"] == "roundsman show --stack shop a"
+    assert (printed["orderId"], printed["evidence"]) == ("a", ["roundsman show a"])
 
 
 def test_an_error_names_it(capsys: pytest.CaptureFixture[str]) -> None:

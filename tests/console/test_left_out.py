@@ -11,14 +11,16 @@ from roundsman import Compensation, Step, Workflow
 from roundsman.aws.dynamodb.codec import steps_map
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, Task, item_names
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.text.states import task_line
 from roundsman_console.faces.web.selection_fields import option_text, selection_of
-from roundsman_console.facts.order.view import left_out_words, task_summary
-from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.order.documents import order_summary
+from roundsman_console.facts.order.effects import left_out_words
+from roundsman_console.facts.order.why import diagnose
 from roundsman_console.facts.orders.reasons import reason_of
 from roundsman_testing import World
 from tests.console.operators import Operator
-from tests.console.step_samples import AT, plan, task
+from tests.console.step_samples import AT, facts, task
 from tests.moto.orders import order
 from tests.support.steps import step_record
 
@@ -64,14 +66,14 @@ def test_an_order_says_how_many_of_its_items_were_left_out(found: Task, words: s
     assert left_out_words(found) == words
     assert reason_of(found) == words
     assert task_line(found).plain == f"ord-1  story  Completed{words and ', '}{words}"
-    diagnosis = diagnose(found, plan(), TaskFacts(at=AT))
+    diagnosis = diagnose(facts(found))
     assert diagnosis.sentence.endswith(f"(0 ms ago){words and ', '}{words}.")
     assert any(line.startswith("left out: p") for line in diagnosis.evidence) == bool(words)
 
 
 def test_scripts_get_the_names_of_the_items() -> None:
-    assert task_summary(ONE)["leftOut"] == ["pick[3]"]
-    assert task_summary(NONE)["leftOut"] == []
+    assert document_of(order_summary(ONE))["leftOut"] == ["pick[3]"]
+    assert document_of(order_summary(NONE))["leftOut"] == []
 
 
 @pytest.mark.parametrize("undo", [False, True])

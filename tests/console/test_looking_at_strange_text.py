@@ -12,12 +12,11 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
 from roundsman_console.faces.commands import groups, ls, show, timeline, watch, why
 from roundsman_console.facts.group.reading import GroupNow
-from roundsman_console.facts.order.timeline import happenings
-from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.order.why import diagnose
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.listing import Page
 from tests.console.shelves import Shelves, archived
-from tests.console.step_samples import AT, plan
+from tests.console.step_samples import AT, facts
 
 STRANGE = "\x1b[2J\x1b]0;owned\x07 [bold red]markup[/] \u202egnp.exe " + "long " * 40
 
@@ -52,9 +51,9 @@ def show_group(task: Task) -> None:
 
 VIEWS: dict[str, Callable[[Task], None]] = {
     "ls": lambda task: ls._print(Shelves().stack(), Page((task,), None, 1, {"ord-2": STRANGE}), 50),
-    "why": lambda task: why._print(task, diagnose(task, plan(), TaskFacts(at=AT))),
-    "show": lambda task: show._print(task, plan(), [], [STRANGE]),
-    "timeline": lambda task: timeline._print(task, happenings(task, plan(), [], AT), [STRANGE]),
+    "why": lambda task: why._print(task, diagnose(facts(task))),
+    "show": lambda task: show._print(facts(task), STRANGE),
+    "timeline": lambda task: timeline._print(facts(task)),
     "groups": show_group,
     "watch": lambda task: Console().print(watch._failures([task])),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman import Workflow
 from roundsman.model.states import ProcessState
-from roundsman_console.facts.order.view import missing_result, next_command
+from roundsman_console.facts.order.next_command import missing_result, next_command
 from roundsman_console.inspector import Inspector
 from roundsman_testing import World
 from tests.console.missing_results import CARD, LIMIT, STRANGE, a_sale, store_waiting

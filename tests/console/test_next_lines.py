@@ -8,7 +8,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.faces.commands.show import next_lines, steps_table
 from roundsman_console.facts.orders.reasons import reason_of
-from tests.console.step_samples import AT, plan, task
+from tests.console.step_samples import AT, facts, task
 from tests.support.steps import changed_step, step_record
 
 REFUSED = step_record(
@@ -46,7 +46,7 @@ def shown(record: StepRecord) -> list[str]:
     """The row of the step, word by word."""
     console = Console(width=100)
     with console.capture() as capture:
-        console.print(steps_table(ended(TaskState.ARCHIVED, record=record), plan(), AT))
+        console.print(steps_table(facts(ended(TaskState.ARCHIVED, record=record))))
     return next(line for line in capture.get().splitlines() if "charge" in line).split()
 
 

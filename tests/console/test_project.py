@@ -560,7 +560,7 @@ def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
     assert passed.returncode == 0, passed.stdout
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> None:
     workflow = shop / "layers/workflows/workflows/shop.py"
     before, last = workflow.read_text().split("shop_payment = Step(")
@@ -590,7 +590,7 @@ def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) ->
     assert "5 passed" in passed.stdout
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_the_tests_of_an_application_pass_where_its_last_step_may_fail(shop: Path) -> None:
     workflow = shop / "layers/workflows/workflows/shop.py"
     before, last = workflow.read_text().split("shop_payment = Step(")

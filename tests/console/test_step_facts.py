@@ -4,6 +4,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,12 +17,13 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, UnreadSignal
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.commands.show import steps_table
-from roundsman_console.facts.order.documents import StepDocument
+from roundsman_console.facts.order.documents import order_document
+from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.step_text import situation_words, span, step_facts, step_state
 from roundsman_console.facts.order.step_waits import waits_of
-from roundsman_console.facts.order.view import task_document
-from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
+from tests.console.step_samples import AT, CHARGE, HOLD, facts, task
 from tests.support.steps import changed_step, step_record
 
 PROCESSED = step_record(process_state=ProcessState.PROCESSED)
@@ -38,13 +40,15 @@ POLLED = step_record(
 
 
 def facts_of(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
-    return step_facts(task({"charge": record}), plan(), holds, AT)
+    return step_facts(facts(task({"charge": record}), holds))
 
 
 def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
     """The rows of the table as words, its headings first."""
     output = io.StringIO()
-    Console(file=output, width=160).print(steps_table(task(steps), None, now))
+    Console(file=output, width=160).print(
+        steps_table(replace(facts(task(steps), planned=False), at=now))
+    )
     return [line.split() for line in output.getvalue().splitlines()]
 
 
@@ -186,7 +190,7 @@ def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
 def test_items_that_share_a_fact_share_its_sentence() -> None:
     held = step_record(held_since=AT, not_before=AT, agent="payment")
     steps = {f"pick[{place}]": held for place in (0, 1, 2, 5)}
-    (fact,) = step_facts(task(steps), None, [HOLD], AT)
+    (fact,) = step_facts(facts(task(steps), [HOLD], planned=False))
     assert fact.startswith("pick[0-2,5]: held since ")
 
 
@@ -261,7 +265,7 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
     )
     parked = step_record(held_since=AT, not_before=AT + 3, complete_by=AT + 4)
     waits = changed_step(WORKING, waiting=True)
-    documents = [dict(step_document(one)) for one in (at_agent, parked, waits)]
+    documents = [step_document(one) for one in (at_agent, parked, waits)]
     names = ("situation", "heldSince", "lateSince", "heartbeatBy", "heardAt", "until", "claimBy")
     assert [[document[name] for name in names] for document in documents] == [
         [
@@ -294,7 +298,7 @@ def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
     assert situation_words(task({}), asleep) == "asleep"
     since_until = "asleep since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
     assert facts_of(asleep) == [f"charge: {since_until}"]
-    document = dict(step_document(asleep))
+    document = step_document(asleep)
     assert (document["situation"], document["processState"]) == ("asleep", "Pending")
     assert document["asleepSince"] == "2027-01-15T07:59:00.000Z"
     assert document["asleepUntil"] == "2027-01-15T08:01:00.000Z"
@@ -306,7 +310,7 @@ def test_a_wait_for_a_signal_says_until_when_and_by_which_signal_it_ended() -> N
     assert situation_words(task({}), awaits) == "awaits its signal"
     since_until = "waits for its signal since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
     assert facts_of(awaits) == [f"charge: {since_until}"]
-    document = dict(step_document(awaits))
+    document = step_document(awaits)
     assert document["situation"] == "awaits its signal"
     assert document["awaitsSince"] == "2027-01-15T07:59:00.000Z"
     assert document["awaitsUntil"] == "2027-01-15T08:01:00.000Z"
@@ -320,11 +324,10 @@ def test_a_signal_that_is_kept_is_shown_without_its_data() -> None:
     found = replace(
         task({"charge": WORKING}), signals=(UnreadSignal("pay-7", "paid", AT, "secret"),)
     )
-    facts = step_facts(found, None, (), AT)
-    assert facts[-1] == (
+    assert step_facts(facts(found, planned=False))[-1] == (
         "the signal paid (pay-7) came at 2027-01-15T08:00:00Z, and is kept for its step"
     )
-    document = task_document(found, None, ())
+    document = document_of(order_document(facts(found, planned=False)))
     assert document["unreadSignals"] == [
         {"id": "pay-7", "name": "paid", "at": "2027-01-15T08:00:00.000Z"}
     ]
@@ -333,7 +336,7 @@ def test_a_signal_that_is_kept_is_shown_without_its_data() -> None:
 
 def test_scripts_get_the_polls_of_a_step() -> None:
     names = ("situation", "polls", "polledSince", "pollUntil", "notBefore")
-    document = dict(step_document(POLLED))
+    document = step_document(POLLED)
     assert [document[name] for name in names] == [
         *("waits", 7, "2027-01-15T07:48:00.000Z", "2027-01-15T08:10:00.000Z"),
         "2027-01-15T08:01:00.000Z",
@@ -342,12 +345,12 @@ def test_scripts_get_the_polls_of_a_step() -> None:
 
 def test_no_step_is_polled_beyond_the_time_of_its_task() -> None:
     limited = replace(task({"charge": POLLED}), deadline=AT + 120_000)
-    assert step_facts(limited, plan(), (), AT)[0].endswith("; until 2027-01-15T08:02:00Z at most")
+    assert step_facts(facts(limited))[0].endswith("; until 2027-01-15T08:02:00Z at most")
 
 
-def step_document(record: StepRecord) -> StepDocument:
+def step_document(record: StepRecord) -> Mapping[str, Any]:
     """The document of the step `charge`, as scripts get it."""
-    return task_document(task({"charge": record}), plan(), ())["steps"][0]
+    return document_of(order_document(facts(task({"charge": record}))).steps[0])
 
 
 @pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.PROCESSING])
@@ -369,7 +372,7 @@ def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() 
     undo = changed_step(record, process_state=ProcessState.UNDOING)
     assert facts_of(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
     limited = replace(task({"charge": record}), deadline=AT + 60_000)
-    assert step_facts(limited, plan(), (), AT) == ["charge: retried until 2027-01-15T08:01:00Z"]
+    assert step_facts(facts(limited)) == ["charge: retried until 2027-01-15T08:01:00Z"]
 
 
 def test_a_step_that_is_over_is_not_retried() -> None:
@@ -394,7 +397,7 @@ def test_why_says_the_same() -> None:
     )
     patient = replace(CHARGE, retry=Retry())
     made = plan_of(Workflow(name="story", steps=(patient,), complete_within=timedelta(hours=1)))
-    [wait] = waits_of(task({"charge": record}), made, AT, (), {})
+    [wait] = waits_of(OrderFacts(task({"charge": record}), made, at=AT))
     assert wait.what == "attempt 5 of charge, at 2027-01-15T08:01:00Z (in 60 s)"
     assert wait.evidence == (
         "the last attempt failed: KeyError: unexpected error",
@@ -418,7 +421,7 @@ def test_a_task_that_has_ended_says_nothing_of_what_its_steps_waited_for(
     assert situation_words(before, record)
     assert situation_words(over, record) == ""
     assert step_state(over, record) == record.process_state
-    for fact in step_facts(over, plan(), (), AT):
+    for fact in step_facts(facts(over)):
         assert "again at" not in fact
         assert "until" not in fact
         assert "held" not in fact

@@ -1,11 +1,12 @@
 """When the attempts of a step began and ended, from the record and history that the engine made."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from roundsman.definition.workflow import Compensation, Signal, Sleep, Undo
 from roundsman.model.events import HistoryRow
 from roundsman_console.facts.order.step_times import StepTime, open_times, retry_at, step_times
-from tests.support.large_orders import FENCED, history_of
+from tests.support.large_orders import FENCED, facts_of, history_of
 from tests.support.machine_world import T0, World, plan, step
 
 SLOW_TO_UNDO = Compensation(fences_late_performs=False, complete_within=timedelta(seconds=30))
@@ -13,7 +14,7 @@ SLOW_TO_UNDO = Compensation(fences_late_performs=False, complete_within=timedelt
 
 def times_of(world: World, name: str) -> list[StepTime]:
     at = world.now if world.task.ended_at is None else world.task.ended_at
-    return step_times(name, world.task, world.plan, history_of(world), at)
+    return step_times(facts_of(world).step(name), at)
 
 
 def told(world: World, name: str) -> list[tuple[str, int, int, str]]:
@@ -158,7 +159,7 @@ def test_a_resubmitted_order_keeps_the_times_of_its_first_try_and_has_the_next_r
         ("attempt", 60_250, 60_350, "done"),
     ]
     assert [one.round for one in times_of(world, "a")] == [None, None, 2]
-    opened = open_times(world.task, history_of(world), world.now)
+    opened = open_times(facts_of(world), world.now)
     assert [(one.since - T0, one.until - T0, one.end) for one in opened] == [
         (0, 200, "failed"),
         (60_200, 60_350, "done"),
@@ -211,7 +212,7 @@ def test_a_step_that_fails_without_a_request_has_no_attempt() -> None:
 def test_no_time_is_after_the_instant_that_is_asked_about() -> None:
     row = HistoryRow(1, T0 + 10, "failed", "a", 1, "a: failed; retried at 2027-01-15T09:00:00Z")
     world = World(plan(step("a")))
-    found = step_times("a", world.task, world.plan, [row], T0 + 5)
+    found = step_times(replace(facts_of(world), history=[row]).step("a"), T0 + 5)
     assert [(one.since - T0, one.until - T0) for one in found] == [(0, 5)]
 
 

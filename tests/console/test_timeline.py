@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
+from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.timeline import NO_HISTORY, happenings, not_known
 from tests.console.operators import DECLINED, Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task
-from tests.console.step_samples import AT, plan
+from tests.console.step_samples import AT, facts, plan
 from tests.moto.orders import MOTO_SENDER, order
 from tests.support.steps import step_record
 
@@ -51,10 +52,10 @@ def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
 
 def test_what_is_ahead_is_not_listed() -> None:
     task = open_task("ord-1", AT)
-    happened = happenings(task, plan(), [], AT - 1)
+    happened = happenings(OrderFacts(task, plan(), at=AT - 1))
     assert happened == []
-    assert [one.what for one in happenings(task, plan(), [], AT)] == ["submitted"]
-    assert not_known(task, []) == []
+    assert [one.what for one in happenings(facts(task))] == ["submitted"]
+    assert not_known(facts(task)) == []
 
 
 def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
@@ -62,12 +63,12 @@ def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
     record = step_record(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
     task = replace(task, steps={"charge": record})
     row = HistoryRow(1_000, AT, "failed", "charge", 1, "charge: failed for good")
-    assert [one.what for one in happenings(task, plan(), [row], AT)][1:] == [
+    assert [one.what for one in happenings(replace(facts(task), history=[row]))][1:] == [
         "started",
         "failed",
         "ended",
     ]
-    assert [one.what for one in happenings(task, plan(), [], AT)][1:] == [
+    assert [one.what for one in happenings(facts(task))][1:] == [
         "started",
         "finished",
         "ended",
@@ -78,7 +79,7 @@ def test_a_step_that_is_heard_of_and_one_that_waits_for_a_callback_say_so() -> N
     record = step_record(
         process_state=ProcessState.PROCESSING, started_at=AT - 9, heard_at=AT - 5, waiting=True
     )
-    happened = happenings(open_task("ord-1", AT - 10, {"charge": record}), plan(), [], AT)
+    happened = happenings(facts(open_task("ord-1", AT - 10, {"charge": record})))
     assert [(one.what, one.why) for one in happened][-1] == (
         "heard of",
         "charge: waits for a callback",

@@ -295,7 +295,7 @@ def lines_and_a_condition_are_undone(side: Side) -> list[View]:
         pytest.param(
             a_deadline_and_an_outage(12 * MINUTE),
             id="a deadline passes",
-            marks=pytest.mark.exhaustive,
+            marks=pytest.mark.verify,
         ),
         pytest.param(the_scheduler_is_behind, marks=pytest.mark.exhaustive),
         lines_and_a_condition_are_undone,
@@ -303,9 +303,9 @@ def lines_and_a_condition_are_undone(side: Side) -> list[View]:
         pytest.param(
             the_tables_are_down(4 * HOUR),
             id="the tables are down for longer than messages are delivered",
-            marks=pytest.mark.exhaustive,
+            marks=pytest.mark.verify,
         ),
-        pytest.param(the_scheduler_is_down, marks=pytest.mark.exhaustive),
+        pytest.param(the_scheduler_is_down, marks=pytest.mark.verify),
         pytest.param(the_tables_are_restored, marks=pytest.mark.exhaustive),
         *(
             pytest.param(
@@ -315,7 +315,7 @@ def lines_and_a_condition_are_undone(side: Side) -> list[View]:
             )
             for agent in AGENTS
         ),
-        pytest.param(an_outage_while_orders_come, marks=pytest.mark.exhaustive),
+        pytest.param(an_outage_while_orders_come, marks=pytest.mark.verify),
     ],
 )
 def test_a_story_has_the_same_ends_in_memory_and_on_moto(
@@ -336,13 +336,7 @@ def world_of_slow_circuits(roundsman_services: Services, roundsman_clock: Clock)
         yield made
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [
-        pytest.param(one, marks=pytest.mark.exhaustive if one == "payment" else pytest.mark.verify)
-        for one in AGENTS
-    ],
-)
+@pytest.mark.parametrize("agent", [pytest.param(one, marks=pytest.mark.verify) for one in AGENTS])
 def test_an_order_whose_service_is_down_for_three_hours_has_the_same_ends(
     agent: str, world_of_slow_circuits: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
@@ -53,8 +53,7 @@ def held_and_released() -> World:
 
 def held_after_a_step() -> World:
     first = step("first", agent="other")
-    world = World(plan(first, step("a", first)))
-    world.start()
+    world = begun(first, step("a", first))
     world.hold("worker", 600).succeeds("first")
     return world
 
@@ -62,8 +61,7 @@ def held_after_a_step() -> World:
 def held_after_a_late_success() -> World:
     """The first step's answer comes after it was requeued, and lets the next one be held."""
     first = step("first", agent="other")
-    world = World(plan(first, step("a", first)))
-    world.start()
+    world = begun(first, step("a", first))
     lock = world.lock("first")
     world.overdue("first")
     world.hold("worker", 600).succeeds("first", lock=lock)
@@ -72,8 +70,7 @@ def held_after_a_late_success() -> World:
 
 def held_undo() -> World:
     a = step("a", compensation=FENCED)
-    world = World(plan(a, step("b", a, agent="other"), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", a, agent="other"), on_failure=Undo())
     world.succeeds("a")
     world.hold("worker", 60).is_refused("b")
     world.release("worker").wait(90).start()
@@ -82,8 +79,7 @@ def held_undo() -> World:
 
 
 def long_and_called_back() -> World:
-    world = World(plan(SLOW))
-    world.start()
+    world = begun(SLOW)
     world.shows_progress("a")
     world.waits_for_callback("a", 300, remind_every=100)
     world.wait(100).start()
@@ -157,8 +153,7 @@ def cancelled_in_an_undo_that_goes_on(seconds: int) -> World:
 
 def cancelled_while_its_plan_is_missing() -> World:
     """Nothing of it can be undone, but without its plan nobody knows that."""
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.cancel()
     world.stored_plan = False
     world.overdue("a")
@@ -174,8 +169,7 @@ def resubmitted_once_its_plan_is_back() -> World:
 
 def polled() -> World:
     """An outside job is not done at the first poll; a person gives it time, and then it is done."""
-    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), on_failure=Undo())
     world.is_not_done("a")
     world.extend(60, "a")
     world.wait(60).start()

@@ -3,7 +3,7 @@
 from roundsman.definition.workflow import Archive, Compensation, Retry, Strategy, Undo
 from roundsman.model.events import Decision, Outcome
 from roundsman.model.task import PERFORM, StepError
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, step
 
 FENCED = Compensation(fences_late_performs=True)
 UNFENCED = Compensation()
@@ -20,14 +20,11 @@ def waiting(
     remind_every: float | None = None,
 ) -> World:
     """Step `a` waits for its callback for an hour; `b` is at its agent and may fail."""
-    world = World(
-        plan(
-            step("a", compensation=compensation, retry=ONCE),
-            step("b", retry=ONCE),
-            on_failure=on_failure or Undo(),
-        )
+    world = begun(
+        step("a", compensation=compensation, retry=ONCE),
+        step("b", retry=ONCE),
+        on_failure=on_failure or Undo(),
     )
-    world.start()
     world.waits_for_callback("a", HOUR, remind_every=remind_every)
     return world
 
@@ -86,8 +83,7 @@ def stopped() -> World:
 
 def undone_without_compensation() -> World:
     """A person undoes a task that only waits, for a step without compensation."""
-    world = World(plan(step("a", retry=ONCE), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", retry=ONCE), on_failure=Undo())
     world.waits_for_callback("a", HOUR)
     world.ask_undo()
     return world

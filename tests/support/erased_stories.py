@@ -3,15 +3,14 @@
 from collections.abc import Callable
 
 from roundsman.model.states import TaskState
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, step
 from tests.support.operator_stories import archived, undone
 
 
 def completed() -> World:
     """Both steps are done; nothing is owed."""
     a = step("a")
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     world.succeeds("a", {"name": "A. Reader"})
     world.succeeds("b", {"street": "1 Main St"})
     world.deliver_owed()

@@ -11,6 +11,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AddedStep, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.order.order_facts import OrderFacts
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
 
@@ -29,6 +30,10 @@ class MadeOrder:
     history: Sequence[HistoryRow]
     first: Task
     """The task as it was submitted."""
+
+    def facts(self, at: int = T0) -> OrderFacts:
+        """What is known of it at `at` (epoch ms)."""
+        return OrderFacts(self.task, self.plan, self.history, at=at)
 
 
 def chain_of(many: int, done: int, *, undo: bool = False, at: int = T0) -> MadeOrder:
@@ -145,6 +150,12 @@ def made(world: World) -> MadeOrder:
 def history_of(world: World) -> list[HistoryRow]:
     """All rows that the decisions of a world have stored."""
     return [row for _, _, decision in world.decisions for row in decision.history]
+
+
+def facts_of(world: World, at: int | None = None) -> OrderFacts:
+    """What is known of the order of a world, now or at `at` (epoch ms)."""
+    plan = world.plan.for_task(world.task)
+    return OrderFacts(world.task, plan, history_of(world), at=world.now if at is None else at)
 
 
 def store(order: MadeOrder, stack: DeployedStack, order_id: str) -> None:

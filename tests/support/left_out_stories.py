@@ -8,7 +8,7 @@ from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Effect, StepError
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, plan, step
 from tests.support.restored_stories import restored
 
 FENCED = Compensation(fences_late_performs=True)
@@ -19,8 +19,7 @@ NOT_JSON = StepError("ResultNotJson", "result is a set, which is not JSON", unex
 def awaited(deadline: timedelta = timedelta(days=9)) -> World:
     """The step `a` is done, and `b` waits for its result; the branch `c` is performed."""
     a = step("a", result_limit=100, compensation=FENCED)
-    world = World(plan(a, step("b", a), step("c"), on_failure=Undo(), deadline=deadline))
-    world.start()
+    world = begun(a, step("b", a), step("c"), on_failure=Undo(), deadline=deadline)
     world.succeeds("a", LONG)
     return world
 
@@ -37,8 +36,7 @@ def given() -> World:
 
 def given_as_the_last_step() -> World:
     """It adds steps that cannot be added, so that its order awaits the result."""
-    world = World(plan(step("a", retry=Retry(max_attempts=1))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=1)))
     wrong = StepError("WrongThen", "adds other[a]", unexpected=True)
     world.reply("a", Outcome.TRANSIENT, error=wrong, effect=Effect.STANDS)
     world.resolve("a", result={"id": 7})
@@ -46,8 +44,7 @@ def given_as_the_last_step() -> World:
 
 
 def nobody_reads_it() -> World:
-    world = World(plan(step("a", result_limit=100), step("b"), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", result_limit=100), step("b"), on_failure=Undo())
     world.succeeds("a", LONG)
     world.resolve("a", result="short")  # of a step that is Processed
     world.succeeds("b")
@@ -66,8 +63,7 @@ def undone_on_request() -> World:
 def cancelled_and_begun_anew(under: Plan | None = None) -> World:
     """No step has a compensation, so the order may begin again."""
     a = step("a", result_limit=100)
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     world.succeeds("a", LONG)
     world.cancel(undo=False)
     world.resubmit(again=True, under=under)
@@ -83,8 +79,7 @@ def archived_at_its_deadline() -> World:
 
 def of_an_earlier_attempt(*, ready: bool) -> World:
     a = step("a", result_limit=100)
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     first = world.lock("a")
     if ready:
         world.overdue("a")
@@ -96,8 +91,7 @@ def of_an_earlier_attempt(*, ready: bool) -> World:
 
 def of_an_answer() -> World:
     a = step("a", result_limit=100)
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     world.waits_for_callback("a", 1_800)
     world.succeeds("a", LONG)
     return world
@@ -105,8 +99,7 @@ def of_an_answer() -> World:
 
 def of_a_parked_step() -> World:
     a = step("a", result_limit=100)
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     world.gives_back("a", retry_after=600 * SECOND, called=True)
     world.succeeds("a", LONG, lock="earlier.1")
     return world
@@ -121,8 +114,7 @@ def of_a_restored_step() -> World:
 
 def undone_when_no_request_can_act() -> World:
     a = step("a", result_limit=100, compensation=Compensation())
-    world = World(plan(a, step("b", a), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", a), on_failure=Undo())
     world.succeeds("a", LONG)
     world.ask_undo()
     return world
@@ -130,8 +122,7 @@ def undone_when_no_request_can_act() -> World:
 
 def that_is_no_json() -> World:
     a = step("a", retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", a), on_failure=Archive()))
-    world.start()
+    world = begun(a, step("b", a), on_failure=Archive())
     world.reply("a", Outcome.TRANSIENT, error=NOT_JSON, effect=Effect.STANDS)
     return world
 

@@ -11,6 +11,7 @@ from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, W
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.engine.requests import request_for
 from roundsman.engine.transitions import TaskEvent
 from roundsman.model.corrections import Change
 from roundsman.model.events import (
@@ -50,6 +51,7 @@ from roundsman.model.task import (
     Task,
     idempotency_key,
 )
+from roundsman.wire.messages import AgentRequest
 from tests.support.machine_checks import OPEN, check
 from tests.support.steps import stored_step
 
@@ -57,6 +59,8 @@ T0 = 1_800_000_000_000
 """When every story begins: 2027-01-15T08:00:00Z."""
 
 REPLY_TO = "https://queue.example/replies"
+PLAIN = ProcessingOptions(reply_to=REPLY_TO)
+"""What an application asks for, unless a story says otherwise."""
 
 
 class StepOptions(TypedDict, total=False):
@@ -135,7 +139,7 @@ class World:
     """One task, its plan and a clock. Every event passes `check`, which knows the invariants."""
 
     plan: Plan
-    options: ProcessingOptions = field(default_factory=lambda: ProcessingOptions(reply_to=REPLY_TO))
+    options: ProcessingOptions = PLAIN
     order: Json = None
     agents: Agents = field(default_factory=dict)
     queues: SchedulerQueues = NOTHING_KNOWN
@@ -406,6 +410,10 @@ class World:
     def record(self, name: str) -> StepRecord:
         return self.task.step(name)
 
+    def request(self, name: str) -> AgentRequest:
+        """The request that is sent to the agent of a step now."""
+        return request_for(self.plan, self.task, name, self.order, self.now)
+
     def lock(self, name: str) -> str:
         token = self.task.step(name).locked_by
         assert token is not None
@@ -422,6 +430,18 @@ class World:
 
     def deliver_owed(self) -> None:
         self.task = without_owed(self.task, self.now)
+
+
+def begun(
+    *steps: Step,
+    asked: ProcessingOptions = PLAIN,
+    order: Json = None,
+    **options: Unpack[WorkflowOptions],
+) -> World:
+    """A task of these steps, of which those that wait for no other were sent to their agents."""
+    world = World(plan(*steps, **options), asked, order=order)
+    world.start()
+    return world
 
 
 def requests_in(decision: Decision) -> list[str]:

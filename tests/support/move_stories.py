@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 A = step("a")
 LATER = step("later", "a", agent="slow")
@@ -38,9 +38,7 @@ def sent_late() -> World:
 
 def under_way() -> World:
     """A task whose first step is at its agent."""
-    world = World(plan(A, LATER))
-    world.start()
-    return world
+    return begun(A, LATER)
 
 
 def scheduled() -> World:

@@ -7,7 +7,7 @@ import pytest
 from roundsman.definition.workflow import Compensation, Retry
 from roundsman.errors import Refused
 from roundsman.model.states import TaskState
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, step
 
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
@@ -18,8 +18,7 @@ def archived(compensation: Compensation | None = FENCED) -> World:
     """`a` is done, `b` was refused half a minute later, and the task waits for a person."""
     a = step("a", compensation=compensation)
     b = step("b", a, compensation=compensation, retry=ONCE)
-    world = World(plan(a, b, step("c", b)))
-    world.start()
+    world = begun(a, b, step("c", b))
     world.succeeds("a", "r")
     world.wait(36).is_refused("b")
     world.deliver_owed()

@@ -17,8 +17,8 @@ def no_version_condition(patch: pytest.MonkeyPatch) -> None:
     save, clear_owed, rearm = MemoryStore.save, MemoryStore.clear_owed, MemoryStore.rearm
 
     def stored(store: MemoryStore, task: Task) -> int:
-        found = (one.version for one in store.tasks() if one.task_id == task.task_id)
-        return next(found, task.version)
+        found = store.stored(task.task_id)
+        return task.version if found is None else found.version
 
     def saves(
         store: MemoryStore,

@@ -9,7 +9,7 @@ from roundsman.model.events import Reconcile
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
 from tests.support.fan_out_stories import lines, pick
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 from tests.support.undo_stories import FENCED, undoing
 
 HOUR = 3_600
@@ -27,8 +27,7 @@ def restored(world: World, seconds: float = HOUR) -> World:
 def one_of_two_done() -> World:
     """`a` is done and `b` is under way; nothing is known of `c`, which comes after both."""
     a, b = step("a", compensation=FENCED), step("b", compensation=FENCED)
-    world = World(plan(a, b, step("c", a, b, compensation=FENCED)))
-    world.start()
+    world = begun(a, b, step("c", a, b, compensation=FENCED))
     world.succeeds("a", {"id": 1})
     return world
 
@@ -36,16 +35,14 @@ def one_of_two_done() -> World:
 def fails_beside_another() -> World:
     """`a` waits for an hour and more, and `b` is under way beside it."""
     waits = Retry(first_delay=timedelta(hours=10), max_delay=timedelta(hours=10))
-    world = World(plan(step("a", retry=waits), step("b"), complete_within=timedelta(days=10)))
-    world.start()
+    world = begun(step("a", retry=waits), step("b"), complete_within=timedelta(days=10))
     world.fails("a", retry_after=20 * HOUR * SECOND)
     return world
 
 
 def fails_at_first() -> World:
     """`a` waits for its second attempt."""
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.fails("a")
     return world
 
@@ -77,8 +74,7 @@ def undo_under_way() -> World:
 def undo_waits_for_what_may_have_been_performed() -> World:
     """`a` is to be undone and to go on at its second agent, but `c` may have been performed."""
     a = step("a", agents=("first", "second"), compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b"), step("c", "a", compensation=FENCED)))
-    world.start()
+    world = begun(a, step("b"), step("c", "a", compensation=FENCED))
     restored(world)
     world.start()
     world.fails("a")
@@ -95,9 +91,7 @@ def fans_out_after_a_restore() -> World:
 
 
 def waits_for_a_signal() -> World:
-    world = World(plan(Signal("paid", within=timedelta(minutes=10))))
-    world.start()
-    return world
+    return begun(Signal("paid", within=timedelta(minutes=10)))
 
 
 RESTORED_STORIES: list[Callable[[], World]] = [

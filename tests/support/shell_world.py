@@ -77,8 +77,10 @@ class Shells:
     unwatched: list[str] = field(default_factory=list)
     holds: MemoryHolds = field(init=False)
     board: MemoryAgentBoard = field(init=False)
+    _written: dict[str, Task] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.store.on_write = lambda task: self._written.update({task.task_id: task})
         self.holds = MemoryHolds(self.clock)
         self.board = LittleKnownBoard(self.clock, self.holds)
 
@@ -204,8 +206,7 @@ class Shells:
 
     def task(self, task_id: str = ORDER_ID) -> Task:
         """The record as it is stored, also past its retention; or as it was when removed."""
-        stored = (task for task in self.store.tasks() if task.task_id == task_id)
-        return next(stored, None) or self.store.removed[task_id]
+        return self.store.stored(task_id) or self.store.removed[task_id]
 
     def open_entry(self, task_id: str = ORDER_ID) -> int | None:
         """The due instant of a task in its open lane."""
@@ -257,14 +258,18 @@ class Shells:
         return sorted(found)
 
     def look(self) -> None:
-        """Note each open task whose due entry is too late for what its record asks for."""
-        for task in self.store.tasks():
+        """Note each open task that was written with a due entry too late for what it asks for.
+
+        What a record asks for comes no earlier while time passes.
+        """
+        for task in self._written.values():
             in_lane = task.lane == lane_key(Lane.OPEN, task.shard)
             needs_watch = not task.ended or bool(task.owed)
             if needs_watch and not in_lane:
                 self.unwatched.append(f"{task.task_id} v{task.version} left its lane")
             if needs_watch and in_lane and task.due_at > due(task, self.now):
                 self.unwatched.append(f"{task.task_id} v{task.version} is looked at too late")
+        self._written.clear()
 
 
 def as_object(text: str) -> dict[str, Json]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from roundsman.definition.workflow import Signal
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 PAID = Signal("paid", within=timedelta(minutes=10))
 
@@ -26,37 +26,32 @@ def comes_when_its_task_should_begin() -> World:
 
 
 def ends_the_last_step() -> World:
-    world = World(plan(PAID))
-    world.start()
+    world = begun(PAID)
     world.signal("paid")
     return world
 
 
 def never_comes() -> World:
-    world = World(plan(PAID, step("b", PAID)))
-    world.start()
+    world = begun(PAID, step("b", PAID))
     world.wait(600).inspect()
     return world
 
 
 def comes_while_another_step_is_retried() -> World:
-    world = World(plan(PAID, step("b")))
-    world.start()
+    world = begun(PAID, step("b"))
     world.wait(1).fails("b")
     world.wait_until(world.record("b").not_before).signal("paid")
     return world
 
 
 def comes_while_another_step_is_performed() -> World:
-    world = World(plan(PAID, step("b")))
-    world.start()
+    world = begun(PAID, step("b"))
     world.signal("paid")
     return world
 
 
 def given_more_time_and_then_ended_by_a_person() -> World:
-    world = World(plan(PAID, step("b", PAID)))
-    world.start()
+    world = begun(PAID, step("b", PAID))
     world.extend(600, "paid")
     world.resolve("paid")
     world.start()
@@ -65,8 +60,7 @@ def given_more_time_and_then_ended_by_a_person() -> World:
 
 
 def begun_again_after_a_cancellation() -> World:
-    world = World(plan(PAID))
-    world.start()
+    world = begun(PAID)
     world.cancel(undo=False)
     world.resubmit(again=True)
     world.start()

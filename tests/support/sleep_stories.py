@@ -6,7 +6,7 @@ from datetime import timedelta
 from roundsman.definition.workflow import Sleep, SleepUntil
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 NAP = Sleep(name="nap", for_=timedelta(minutes=10))
 
@@ -19,8 +19,7 @@ def begins_with_a_sleep_that_a_supervisor_ends() -> World:
 
 
 def given_more_time_and_then_ended_by_a_person() -> World:
-    world = World(plan(NAP, step("b", NAP)))
-    world.start()
+    world = begun(NAP, step("b", NAP))
     world.extend(600, "nap")
     world.resolve("nap")
     world.start()
@@ -31,8 +30,7 @@ def given_more_time_and_then_ended_by_a_person() -> World:
 def sleeps_after_a_late_success() -> World:
     """The first attempt succeeds while the step waits for its second one."""
     first = step("a")
-    world = World(plan(first, Sleep(name="nap", for_=timedelta(minutes=10), after=(first,))))
-    world.start()
+    world = begun(first, Sleep(name="nap", for_=timedelta(minutes=10), after=(first,)))
     lock = world.lock("a")
     world.fails("a")
     world.succeeds("a", lock=lock)
@@ -42,15 +40,13 @@ def sleeps_after_a_late_success() -> World:
 
 def begins_at_an_instant_that_is_past() -> World:
     until = SleepUntil("input.departure", name="nap")
-    world = World(plan(until, step("b", until)), order={"departure": "2020-01-01T00:00:00Z"})
-    world.start()
+    world = begun(until, step("b", until), order={"departure": "2020-01-01T00:00:00Z"})
     world.succeeds("b")
     return world
 
 
 def begun_again_after_a_cancellation() -> World:
-    world = World(plan(NAP))
-    world.start()
+    world = begun(NAP)
     world.cancel(undo=False)
     world.resubmit(again=True)
     world.start()

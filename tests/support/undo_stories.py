@@ -8,7 +8,7 @@ from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Un
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
@@ -19,9 +19,7 @@ HOUR = 3_600
 
 def of(*steps: Step, options: ProcessingOptions | None = None) -> World:
     """A started task of these steps that a failure undoes."""
-    world = World(plan(*steps, on_failure=Undo()), options or ProcessingOptions())
-    world.start()
-    return world
+    return begun(*steps, on_failure=Undo(), asked=options or ProcessingOptions())
 
 
 def branches(*, other: Compensation | None = None, how: Undo | Archive | None = None) -> World:

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from roundsman.definition.workflow import Compensation, Retry, Step, Undo
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.engine.requests import request_for
 from roundsman.model.instants import SECOND
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import REPLY_TO, World, plan, step
@@ -24,7 +23,7 @@ def of(*steps: Step, options: ProcessingOptions | None = None) -> World:
 
 
 def request(world: World, name: str) -> AgentRequest:
-    return request_for(world.plan, world.task, name, world.order, world.now)
+    return world.request(name)
 
 
 def undoing(compensation: Compensation = FENCED) -> World:

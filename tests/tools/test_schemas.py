@@ -12,8 +12,6 @@ from roundsman_console.acts.documents.bulk import BulkState
 from roundsman_console.acts.documents.order import Outcome
 from roundsman_console.base.constraints import Instant, Keyword
 from roundsman_console.base.result import CommandOutcome
-from roundsman_console.facts.set_aside.assess import ResendVerdict
-from roundsman_console.facts.set_aside.documents import MessageVerdict
 from tools import schemas
 from tools.schemas import DOCUMENTS, documents, files, schema_of
 
@@ -183,7 +181,7 @@ def test_the_file_of_a_schema_has_the_name_of_its_command() -> None:
 
 @pytest.mark.parametrize(
     ("literal", "enum"),
-    [(BulkState, RunState), (Outcome, CommandOutcome), (MessageVerdict, ResendVerdict)],
+    [(BulkState, RunState), (Outcome, CommandOutcome)],
 )
 def test_a_document_names_the_values_of_the_inspectors_enum(
     literal: object, enum: type[StrEnum]

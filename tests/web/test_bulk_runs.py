@@ -26,9 +26,10 @@ from tests.console.bulk.conftest import PARAMETERS
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.moto.orders import order
 from tests.project import deployed_project
+from tests.support.kept_stack import KeptStack
 from tests.web.browsers import PORT, Browser, text_of
+from tests.web.declined import DECLINES, kept_with_declined
 
-DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
 NAMES = [f"ord-{n}" for n in range(8)]
 
 
@@ -52,14 +53,16 @@ def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[B
             yield Browser(client, session, operator, inspector)
 
 
+@pytest.fixture(scope="module")
+def with_declined(one_world: Stack, session_without_real_aws: None) -> KeptStack:
+    """The deployment with a group of orders that were declined by mistake."""
+    return kept_with_declined(one_world, NAMES)
+
+
 @pytest.fixture
-def browser(before_none: Browser) -> Browser:
+def browser(before_none: Browser, with_declined: KeptStack) -> Browser:
     """A browser before a stack with a group of orders that were declined by mistake."""
-    world = before_none.operator.world
-    world.faults(DECLINES)
-    world.submit(*map(order, NAMES))
-    world.run()
-    world.faults()
+    with_declined.go_back()
     return before_none
 
 

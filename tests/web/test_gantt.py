@@ -11,12 +11,13 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.faces.web.drawings.axis import SCALE
 from roundsman_console.faces.web.drawings.gantt import MOST_ITEMS, NARROWEST, Bars, bars
 from roundsman_console.facts.order.failure import failures
+from roundsman_console.facts.order.order_facts import OrderFacts
 from tests.support.large_orders import (
     FENCED,
     MadeOrder,
     chain_of,
+    facts_of,
     fan_of,
-    history_of,
     loop_of,
     side_by_side,
 )
@@ -27,11 +28,8 @@ PLAN = plan(step("a"), step("b", "a"))
 
 
 def drawn(order: MadeOrder) -> Bars:
-    trouble = [
-        name for one in failures(order.task, order.plan, order.history) for name in one.steps
-    ]
-    at = order.task.ended_at or max(row.at for row in order.history)
-    return bars(order.task, order.plan, order.history, at, trouble)
+    facts = order.facts(max(row.at for row in order.history))
+    return bars(facts, [name for one in failures(facts) for name in one.steps])
 
 
 def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
@@ -41,7 +39,7 @@ def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
     task = replace(World(made, order={"lines": [1, 2]}).task, steps=steps, fan_outs={"a": 2})
     task = replace(task, created_at=T0, ended_at=T0 + 30)
     row = HistoryRow(1, T0 + 15, "reminded", "a[1]", 1, "no")
-    (order, line) = bars(task, made.expanded({"a": 2}), [row], T0 + 100).lines
+    (order, line) = bars(OrderFacts(task, made.expanded({"a": 2}), [row], at=T0 + 100)).lines
     assert (order.step, line.step, line.state) == ("the order", "a", "Processed")
     (bar,) = line.bars
     assert (bar.x, bar.width) == (0, 1000)
@@ -61,7 +59,7 @@ def test_the_steps_of_a_loop_share_a_line_although_each_adds_the_next(
 
 def test_the_axis_of_times_is_from_the_submission_to_the_end() -> None:
     task = replace(World(PLAN).task, ended_at=T0 + 40 * SECOND)
-    found = bars(replace(task, created_at=T0), PLAN, [], T0 + 60 * SECOND)
+    found = bars(OrderFacts(replace(task, created_at=T0), PLAN, at=T0 + 60 * SECOND))
     assert [words for _, words in found.axis.ticks] == ["0 ms", "10 s", "20 s", "30 s", "40 s"]
     assert [x for x, _ in found.axis.ticks] == [0, 250, 500, 750, 1000]
     assert found.not_begun == ("a", "b")
@@ -85,7 +83,7 @@ def test_each_attempt_wait_undo_and_resubmission_is_a_bar() -> None:
     world.start()
     world.now += 600
     world.succeeds("a")
-    found = bars(world.task, world.plan, history_of(world), world.now)
+    found = bars(facts_of(world))
     order, line = found.lines
     assert [bar.end for bar in order.bars] == ["failed", "done"]
     assert "open again, resubmit by ann" in order.bars[1].words
@@ -124,7 +122,7 @@ def test_a_hold_is_folded_though_it_is_not_known_when_the_next_attempt_began() -
     world.inspect()
     world.start()
     world.now += 400
-    found = bars(world.task, world.plan, history_of(world), world.now)
+    found = bars(facts_of(world))
     assert [(bar.kind, bar.exact) for bar in found.lines[2].bars] == [
         *(("held", False), ("attempt", False), ("wait", True), ("attempt", True)),
     ]

@@ -12,7 +12,7 @@ from roundsman.model.states import TaskState
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.drawings.failures import MOST_BARS, failure_curve
+from roundsman_console.faces.web.drawings.columns import MOST_BARS, failure_curve
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.released import Released
 from roundsman_console.facts.group.effects import order_effects
@@ -23,10 +23,11 @@ from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
+from tests.support.kept_stack import KeptStack
 from tests.web.browsers import Browser
+from tests.web.declined import DECLINES, kept_with_declined
 from tests.web.hand import Hand
 
-DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
 NO_REFUND = {"operation": "POST /refunds", "status": 400}
 LATER: dict[str, object] = {"operation": "POST /charges", "status": 503, "retryAfter": 600}
 NAMES = [f"ord-{n}" for n in range(2001, 2009)]
@@ -41,13 +42,18 @@ def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[
         yield world
 
 
+@pytest.fixture(scope="module")
+def with_declined(one_world: Stack, session_without_real_aws: None) -> KeptStack:
+    """The deployment with eight orders that were declined by mistake."""
+    return kept_with_declined(one_world, NAMES)
+
+
 @pytest.fixture
-def declined(browser: Browser) -> str:
+def declined(browser: Browser, with_declined: KeptStack) -> str:
     """The group of eight orders that were declined by mistake."""
+    with_declined.go_back()
     world = browser.operator.world
     world.faults(DECLINES)
-    world.submit(*map(order, NAMES))
-    world.run()
     return str(world.task(NAMES[0]).failure)
 
 

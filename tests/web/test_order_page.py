@@ -130,14 +130,14 @@ def test_there_is_no_record_of_an_order_that_is_not_there(declined: Browser) -> 
 
 def test_a_failure_leads_to_its_log_lines_where_aws_has_a_console() -> None:
     made = chain_of(3, 1)
-    found = failures(made.task, made.plan, made.history)
-    (card,) = cards_of(found, made.task, AWS, at=0).shown
+    found = failures(made.facts())
+    (card,) = cards_of(found, made.facts(), AWS).shown
     assert card.logs is not None
     address = unquote(card.logs.replace("$", "%").replace("*", "%"))
     assert "eu-west-1.console.aws.amazon.com" in card.logs
     assert "/aws/lambda/roundsman/worker" in unquote(unquote(address))
     assert "step_01_of_the_long_chain" in unquote(unquote(address))
-    (plain,) = cards_of(found, made.task, None, at=0).shown
+    (plain,) = cards_of(found, made.facts(), None).shown
     assert plain.logs is None
     assert LOGS_AROUND >= 900_000, "a function may run for 15 minutes"
 
@@ -147,8 +147,8 @@ def test_many_failures_are_a_few_cards_and_the_others_are_folded(browser: Browse
     page = browser.page("/orders/ord-1")
     assert page.count("pick[71-77] failed: OutOfStock") == 1
     made = fan_of(100, 71, 7)
-    found = failures(made.task, made.plan, made.history)
-    cards = cards_of(found * (MOST_CARDS + 2), made.task, None, at=0)
+    found = failures(made.facts())
+    cards = cards_of(found * (MOST_CARDS + 2), made.facts(), None)
     assert (len(cards.shown), len(cards.more)) == (MOST_CARDS, 2)
 
 

@@ -10,8 +10,13 @@ from roundsman_console.faces.web.pages.order import (
     rows_of_steps,
 )
 from roundsman_console.facts.order.failure import failures
-from roundsman_console.facts.order.history import HistoryEntry, entries, later_words, moment
-from roundsman_console.facts.order.timeline import Happening
+from roundsman_console.facts.order.timeline import (
+    Happening,
+    HistoryEntry,
+    entries,
+    later_words,
+    moment,
+)
 from tests.support.large_orders import MadeOrder, chain_of, fan_of, side_by_side
 from tests.support.machine_world import T0
 from tests.support.steps import step_record
@@ -26,8 +31,7 @@ def row(name: str, state: ProcessState) -> StepRow:
 
 
 def rows(order: MadeOrder) -> list[StepRow]:
-    found = failures(order.task, order.plan, order.history)
-    return rows_of_steps(order.task, order.plan, order.history, found)
+    return rows_of_steps(order.facts(), failures(order.facts()))
 
 
 def names(found: tuple[StepRow, ...]) -> list[str]:
@@ -88,11 +92,11 @@ def test_a_step_that_is_tried_again_is_a_problem_and_did_not_fail_for_good() -> 
     assert (again.problem, again.kind) == (True, "waiting")
     assert not row("b", BUSY).problem
     order = fan_of(4, done=4, failed=0)
-    assert failed_steps(failures(order.task, order.plan, order.history)) == []
+    assert failed_steps(failures(order.facts())) == []
 
 
 def happening(at: int, why: str = "", by: str | None = None) -> Happening:
-    return Happening(at, "resubmit", why, by=by)
+    return Happening(at, "resubmit", by=by, why=why)
 
 
 def test_each_row_of_the_history_has_its_instant_and_the_time_since_the_row_before() -> None:

@@ -18,7 +18,7 @@ from roundsman_console.aws.metrics import (
     read_attempt_times,
 )
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.drawings.chart import HEIGHT, WIDTH, chart
+from roundsman_console.faces.web.drawings.columns import HEIGHT, WIDTH, chart
 from roundsman_console.faces.web.pages import agents
 from tests.web.browsers import Browser
 from tests.web.test_requests_to_aws import requests_counted

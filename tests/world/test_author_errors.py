@@ -10,7 +10,8 @@ import pytest
 from roundsman import Agent, Busy, Done, PermanentError, StepRequest, TransientError
 from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry
-from roundsman_console.facts.order.why import TaskFacts, diagnose
+from roundsman_console.facts.order.order_facts import OrderFacts
+from roundsman_console.facts.order.why import diagnose
 from roundsman_testing import FOR_EVER, TaskState, World
 from roundsman_testing.faults import FunctionExits
 from roundsman_testing.world.agents import UntypedError
@@ -81,7 +82,7 @@ def test_a_wrong_call_of_roundsman_is_in_the_alert_and_in_why() -> None:
     assert sentence in alert.body
     assert "KB 101" not in f"{alert.text}{alert.body}"
     plan = plan_of(world.workflows["story"])
-    why = diagnose(world.task(order), plan, TaskFacts(at=world.now, visited_at=world.now))
+    why = diagnose(OrderFacts(world.task(order), plan, at=world.now))
     assert sentence in " ".join(why.evidence)
     assert world.task(order).state is TaskState.RETRY, "it is retried as an unexpected error is"
 

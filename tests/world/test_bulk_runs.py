@@ -368,7 +368,7 @@ def test_a_supervisor_may_die_at_every_call_of_a_visit_and_each_order_is_repaire
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_it_may_die_again_while_another_takes_over() -> None:
     crash_everywhere(
         _repaired(2, TERMS), a_patient_world, faults=(Fault.CRASH_AFTER, Fault.UNKNOWN), then=(2, 5)

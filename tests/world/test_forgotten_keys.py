@@ -14,7 +14,7 @@ from roundsman_testing import World
 from tests.world.shop import FENCED, a_step, a_workflow
 from tests.world.test_bulk_runs import RUN, record, start, states
 
-DAY = timedelta(days=1)
+DAY, A_MINUTE = timedelta(days=1), timedelta(minutes=1)
 RECEIPT = {"id": "ch-1"}
 
 
@@ -138,3 +138,14 @@ def test_what_happened_is_resolved_with_its_result_and_never_happens_again() -> 
     assert states(world, orders) == {"Completed": 4}
     assert all(world.standing(order) == ["charge", "ship"] for order in orders)
     assert len(payment.performed) == 4
+
+
+def test_a_call_that_lasts_longer_than_it_may_reaches_its_service_before_the_key_is_gone() -> None:
+    """The service cannot fence it, and the engine sends nothing that may last beyond the key."""
+    charge = a_step("charge", complete_within=A_MINUTE, key_lifetime=4 * A_MINUTE)
+    world = World(a_workflow(charge))
+    world.on("charge").loses_answer().takes(5 * A_MINUTE)
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["charge"]

@@ -9,7 +9,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import is_dataclass
 
+from roundsman_console.base.result import document_of
 from roundsman_console.base.sanitize import inert
 
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
@@ -91,6 +93,8 @@ def _with_stack(text: str) -> str:
 
 
 def _hinted(value: object, key: str = "") -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _hinted(document_of(value), key)
     if isinstance(value, dict):
         return {name: _hinted(each, name) for name, each in value.items()}
     if isinstance(value, list | tuple):

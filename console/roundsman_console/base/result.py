@@ -8,8 +8,18 @@ makes lines and tables, `faces.web.result_tables` tables of a page, and `tools.s
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from functools import cache, reduce
+from operator import or_
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman_console.base.constraints import Count, Duration, Instant
@@ -66,6 +76,8 @@ class Shown:
     """The type of its value in JSON."""
     hidden: bool = False
     """Whether it is not shown at all."""
+    absent: bool = False
+    """Whether JSON lacks it if it is None."""
 
     def to_json(self, value: object) -> object:
         """Return the value as JSON has it."""
@@ -88,6 +100,9 @@ class Shown:
 
 HIDDEN = Shown(hidden=True)
 """For a field of facts that is not part of what is shown of them."""
+
+EpochMs: TypeAlias = Annotated[int, Shown(unit=EPOCH_MS)]
+EpochMsOrNone: TypeAlias = Annotated[int | None, Shown(unit=EPOCH_MS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +142,43 @@ def shown_fields(kind: "type[DataclassInstance]") -> Mapping[str, Shown]:
 
 def document_of(value: "DataclassInstance") -> dict[str, Any]:
     """Return a result as the JSON object that --json prints."""
-    shown = shown_fields(type(value))
-    return {one.name: one.to_json(getattr(value, name)) for name, one in shown.items()}
+    found: dict[str, Any] = {}
+    for name, one in shown_fields(type(value)).items():
+        each = getattr(value, name)
+        if each is not None or not one.absent:
+            found[one.name] = one.to_json(each)
+    return found
+
+
+R = TypeVar("R", bound="DataclassInstance")
+
+
+def filled_from(source: object, kind: type[R], **own: object) -> R:
+    """Return a result: `own`, and in its other fields what `source` has under the same names.
+
+    Raises AttributeError if `source` has no such attribute.
+    """
+    make: Callable[..., R] = kind
+    others = {one.name for one in fields(kind)} - {*own}
+    return make(**own, **{name: getattr(source, name) for name in others})
 
 
 def _shown(name: str, hint: object) -> Shown:
     declared = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
     said = declared[0] if get_origin(hint) is Annotated and declared else Shown()
     first, *more = name.split("_")
-    optional = type(None) in get_args(get_args(hint)[0] if declared else hint)
+    bare: Any = get_args(hint)[0] if declared else hint
+    optional = type(None) in get_args(bare) and not said.absent
     in_json: Any = hint if said.unit is None else said.unit.in_json
+    if said.absent and said.unit is None:
+        in_json = reduce(or_, [one for one in get_args(bare) if one is not type(None)] or [bare])
     return Shown(
         said.label or name.replace("_", " ").capitalize(),
         said.unit,
         said.name or "".join([first, *(word.capitalize() for word in more)]),
         in_json | None if said.unit is not None and optional else in_json,
         said.hidden,
+        said.absent,
     )
 
 

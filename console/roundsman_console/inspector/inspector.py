@@ -49,10 +49,9 @@ from roundsman_console.facts.finding.doctor import Doctor
 from roundsman_console.facts.finding.report import Report, StandingAlerts
 from roundsman_console.facts.finding.standing import read_standing
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.order.lookup import find_shown, shown_tasks
+from roundsman_console.facts.order.lookup import find_shown, shown_tasks, why
 from roundsman_console.facts.order.timeline import Happening, happenings
 from roundsman_console.facts.order.why import Diagnosis
-from roundsman_console.facts.order.why_facts import why
 from roundsman_console.facts.orders.listing import WITHIN, Page, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues
@@ -127,12 +126,12 @@ class Inspector:
 
         Values that the workflow masks are replaced by `(masked)`, unless `reveal` is true.
         """
-        return find_shown(self.stack, order_id, reveal=reveal)
+        facts = find_shown(self.stack, order_id, reveal=reveal)
+        return facts.task, facts.plan, [*facts.history]
 
     def timeline(self, order_id: str) -> list[Happening]:
         """Return what happened to the order, in the order of time."""
-        task, plan, history = self.task(order_id)
-        return list(happenings(task, plan, history, now()))
+        return happenings(find_shown(self.stack, order_id))
 
     def why(self, order_id: str) -> Diagnosis:
         """Explain what the order waits for now, with evidence and the next command."""

@@ -17,7 +17,7 @@ from roundsman_console.aws.local_record import LocalRecord
 from roundsman_console.aws.resources import ENGINE, stack_resources
 from roundsman_console.base.errors import ConsoleError
 from roundsman_dev.local.deploy import emulator_session
-from roundsman_dev.local.parameters import blocks_of, read_template
+from roundsman_dev.local.parameters import blocks, read_template
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.type_defs import LayerVersionContentInputTypeDef
@@ -63,7 +63,8 @@ def artifacts(project: Path, built: Path, stack: str) -> list[Artifact]:
     `stack` is the name of the stack that is deployed. Raises ConsoleError if a template cannot be
     read.
     """
-    root = read_template(project / "template.yaml")
+    template = project / "template.yaml"
+    root = read_template(template)
     found = [
         Artifact(_named(layer.get("LayerName", name), stack), True, Path(source), built / name)
         for name, source, layer in _resources(root, _SAM_LAYER, "ContentUri", {})
@@ -72,7 +73,7 @@ def artifacts(project: Path, built: Path, stack: str) -> list[Artifact]:
         Artifact(name, False, Path(source), built / name)
         for name, source, _ in _resources(root, _SAM_FUNCTION, "CodeUri", {})
     ]
-    for block, location, given in blocks_of(root):
+    for block, location, given in blocks(template, root):
         nested = read_template(project / location)
         for name, source, _ in _resources(nested, _SAM_FUNCTION, "CodeUri", given):
             full_name = name if block == ENGINE else f"{block}{name}"

@@ -1,16 +1,16 @@
 """Chooses the stack's parameters and checks them against the template."""
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from roundsman_console.base.errors import ConsoleError
 from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.nested_stacks import Document, NestedProblem, blocks_of
 from roundsman_dev.sam import sam_module
 
-BLOCK = "AWS::Serverless::Application"
 SERVICE_URL = "ServiceUrl"
 
 
@@ -52,7 +52,7 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
     document = read_template(template)
     found = _declared(document)
     urls: dict[str, str] = {}
-    for name, location, given in blocks_of(document):
+    for name, location, given in blocks(template, document):
         nested = _declared(read_template(template.parent / location))
         for parameter, declared in nested.items():
             properties = dict(declared.properties)
@@ -98,22 +98,22 @@ def read_template(template: Path) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
+def blocks(template: Path, document: Document) -> list[tuple[str, str, Document]]:
+    """Return the blocks of nested stacks in local files, as `blocks_of` yields them.
+
+    `document` is what the template has. Raises ConsoleError if one is no mapping.
+    """
+    try:
+        return list(blocks_of(document))
+    except NestedProblem as problem:
+        raise ConsoleError(f"{template}: {problem}.") from problem
+
+
 def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
     sections = document.get("Parameters")
     if not isinstance(sections, dict):
         return {}
     return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
-
-
-def blocks_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield each block of a nested stack in a local file: its name, the file, its parameters."""
-    resources = document.get("Resources")
-    for name, resource in (resources if isinstance(resources, dict) else {}).items():
-        if isinstance(resource, dict) and resource.get("Type") == BLOCK:
-            properties = resource.get("Properties") or {}
-            location = properties.get("Location")
-            if isinstance(location, str) and "://" not in location:
-                yield str(name), location, properties.get("Parameters") or {}
 
 
 def architecture(machine: str | None = None) -> str:

@@ -188,7 +188,7 @@ def made(fault: ProofFault, means: Means) -> MadeFault:
             clock.pause(fault.seconds)
     except (ClientError, BotoCoreError, RoundsmanError) as error:
         outcome = FaultOutcome.REFUSED if _is_of_rights(error) else FaultOutcome.FAILED
-        why = _sentence(error)
+        why = sentence_of(error)
         if outcome is FaultOutcome.REFUSED and fault.needs:
             why = f"{', '.join(fault.needs)}: {why}"
         return MadeFault(fault.name, outcome, why)
@@ -205,12 +205,6 @@ def _is_of_rights(error: Exception) -> bool:
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", "")).startswith(_NO_RIGHT)
     return any(word in str(error) for word in (*_NO_RIGHT, "not authorized"))
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, ClientError | BotoCoreError):
-        return sentence_of(error)
-    return str(error)
 
 
 def _surely(end: Callable[[], object]) -> None:

@@ -52,8 +52,6 @@ def read_spent(stack: DeployedStack, since: int) -> tuple[list[SpentLine], str]:
     try:
         seconds = max(1, (now() - since) // SECOND)
         lines = read_usage(stack, seconds, load_prices()).spent.lines
-    except (ClientError, BotoCoreError) as error:
+    except (ClientError, BotoCoreError, RoundsmanError) as error:
         return [], sentence_of(error)  # a proof does not depend on it
-    except RoundsmanError as error:
-        return [], str(error)
     return [SpentLine(one.service, one.what, one.usd if one.amount else None) for one in lines], ""

@@ -141,8 +141,8 @@ class _Removal:
             client.get_waiter("table_not_exists").wait(TableName=table)
         except client.exceptions.ResourceNotFoundException:
             return  # the stack has removed it
-        except (ClientError, BotoCoreError, WaiterError) as error:
-            yield f"the table {table}: {_sentence(error)}"
+        except (ClientError, BotoCoreError) as error:
+            yield f"the table {table}: {sentence_of(error)}"
 
     def _artifacts(self, client: "CloudFormationClient") -> Iterator[str]:
         """Remove what SAM has uploaded for this stack. Its bucket is SAM's own, and stays."""
@@ -234,7 +234,3 @@ def _sam_bucket(client: "CloudFormationClient") -> str | None:
         if one.get("OutputKey") == "SourceBucket":
             return one.get("OutputValue")
     return None
-
-
-def _sentence(error: Exception) -> str:
-    return sentence_of(error) if isinstance(error, ClientError | BotoCoreError) else str(error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from roundsman.aws.clock import now
+from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
 from roundsman_console.aws.stack import find_stack
 from roundsman_console.faces.web.one_browser import BrowserSession
@@ -32,13 +33,13 @@ class FirstLook:
 
 
 @contextmanager
-def open_shop(on_alert: Callable[[str], None]) -> Iterator[FirstLook]:
+def open_shop(on_alert: Callable[[str], None], clock: Clock = now) -> Iterator[FirstLook]:
     """Open a new shop, whose orders go on in a thread until the end of the context.
 
     Every client of boto3 that is made meanwhile belongs to its AWS. `on_alert` is called in another
-    thread with the subject of each alert.
+    thread with the subject of each alert. `clock` is the present of the shop in epoch ms.
     """
-    shop, stop = Shop(now, on_alert), threading.Event()
+    shop, stop = Shop(clock, on_alert), threading.Event()
     with shop.aws.in_use():
         inspector = Inspector(find_stack(NAME, EventReader(shop.world.workflows)))
         running = threading.Thread(target=shop.run, args=(stop,), name="shop", daemon=True)

@@ -86,7 +86,7 @@ class ExampleServices:
         self._clock = clock
         self.operations = with_stand_ins(stand_ins)
         self._find_stand_ins = find_stand_ins
-        self._ledger = ServiceLedger()
+        self.ledger = ServiceLedger()
         self._faults = ActiveFaults()
         self._calls: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
         self._callbacks: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
@@ -95,7 +95,7 @@ class ExampleServices:
 
     def handle(self, request: ServiceRequest) -> Reply:
         """Handle one request to a service, with its effect and its faults. Returns the reply."""
-        ticket, ledger, faults = self.hold.ticket(), self._ledger, self._faults
+        ticket, ledger, faults = self.hold.ticket(), self.ledger, self._faults
         if self._find_stand_ins is not None and not self._is_known(request.path):
             self.operations = with_stand_ins(self._find_stand_ins())
         read = _read(request, ledger, self.operations)
@@ -115,7 +115,7 @@ class ExampleServices:
 
     def effects(self, order_id: str | None = None) -> list[Json]:
         """List the ledger's entries since its last reset: of one order, or of all if None."""
-        return self._ledger.effects(order_id)
+        return self.ledger.effects(order_id)
 
     def calls(self, order_id: str | None = None) -> list[Json]:
         """List the last CALL_LOG_LENGTH calls, oldest first: of one order, or of all if None.
@@ -134,7 +134,7 @@ class ExampleServices:
 
     def reset(self) -> None:
         """Remove all effects, keys, calls and tokens. Requests under way end in the old ledger."""
-        self._ledger = ServiceLedger()
+        self.ledger = ServiceLedger()
         with self._calls_lock:
             self._calls.clear()
             self._callbacks.clear()

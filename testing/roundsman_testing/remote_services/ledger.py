@@ -13,7 +13,7 @@ stored as hashes only. This module uses neither HTTP nor a clock, and is thread-
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roundsman_testing.remote_services.contract import ServiceOperation
 from roundsman_testing.remote_services.values import Answer, Body, Json, Kind, refused
@@ -55,6 +55,17 @@ class ServiceLedger:
         self._entries: dict[tuple[str, Kind, str], _Entry] = {}
         self._spent: set[tuple[str, str]] = set()
         self._issued = 0
+
+    def copy(self) -> "ServiceLedger":
+        """Return a ledger with the same effects and keys, which changes apart from this one."""
+        copied = ServiceLedger()
+        with self._lock:
+            copied._entries = {
+                place: replace(entry, at=[*entry.at], result={**entry.result})
+                for place, entry in self._entries.items()
+            }
+            copied._spent, copied._issued = set(self._spent), self._issued
+        return copied
 
     def order_of(self, service: str, perform_key: str) -> str:
         """Return the order of a perform's key, because an undo names only the key.

@@ -10,10 +10,11 @@ import os
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from copy import deepcopy
 from functools import cached_property
 from io import BytesIO, StringIO
 from math import ceil
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import unquote
 
 import boto3
@@ -29,9 +30,16 @@ from roundsman_testing.stack.functions import Context, Event, FunctionInstance
 from roundsman_testing.stack.resources import EventSource, StackOnMoto
 
 if TYPE_CHECKING:
+    from moto.dynamodb.models.table import Table
     from moto.sqs.models import Message, Queue, SQSBackend
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+    Contents: TypeAlias = tuple[
+        Mapping[str, tuple[list[Message], set[Message]]],
+        Mapping[str, Mapping[object, dict[object, object]]],
+    ]
+    """Messages and pending messages by queue, and items by table."""
 
 
 class Driver:
@@ -223,8 +231,27 @@ class Driver:
         for queue in self._sqs.queues.values():
             queue._messages.clear()
             queue._pending_messages.clear()
-        for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][self._region].tables.values():
+        for table in self._tables.values():
             table.items.clear()
+
+    def contents(self) -> "Contents":
+        """A copy of the messages of all queues and the items of all tables, for `put_back`."""
+        queues = {
+            name: (queue._messages, queue._pending_messages)
+            for name, queue in self._sqs.queues.items()
+        }
+        items = {name: dict(table.items) for name, table in self._tables.items()}
+        return deepcopy((queues, items))
+
+    def put_back(self, contents: "Contents") -> None:
+        """Replace all messages and all items by those that were there at that time."""
+        self.empty()
+        queues, tables = deepcopy(contents)
+        for name, (messages, pending) in queues.items():
+            self._sqs.queues[name]._messages.extend(messages)
+            self._sqs.queues[name]._pending_messages.update(pending)
+        for name, items in tables.items():
+            self._tables[name].items.update(items)
 
     def _queue(self, url: str) -> "Queue":
         queue: Queue = self._sqs.queues[url.rpartition("/")[2]]
@@ -234,6 +261,11 @@ class Driver:
     def _sqs(self) -> "SQSBackend":
         backend: SQSBackend = sqs_backends[DEFAULT_ACCOUNT_ID][self._region]
         return backend
+
+    @property
+    def _tables(self) -> "Mapping[str, Table]":
+        tables: Mapping[str, Table] = dynamodb_backends[DEFAULT_ACCOUNT_ID][self._region].tables
+        return tables
 
     @cached_property
     def _region(self) -> str:

@@ -125,6 +125,8 @@ class RequestRun:
     ms."""
     spent: int = 0
     """The time since its invocation began its calls, in ms: an earlier request may take some."""
+    called_at: int = 0
+    """When the last call of the agent's function began (epoch ms)."""
     answers_in: int | None = None
     """The delay (ms) of the callback's answer; None if no answer is planned."""
     asked_until: int | None = None
@@ -188,7 +190,8 @@ class RequestRun:
 
     def _call(self, operation: str, function: Perform, request: StepRequest) -> object:
         """Call the agent's function, and end the call as the script of the service says."""
-        self.on_call(self.agent.name, self.request, self.clock())
+        self.called_at = self.clock()
+        self.on_call(self.agent.name, self.request, self.called_at)
         end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
         if end.waits is not None and operation != REMIND:
@@ -252,7 +255,7 @@ class RequestRun:
         Raises PermanentError if the service is fenced and an undo has spent the key.
         """
         request, ledger = self.request, self.services.ledger
-        when = Moment(self.clock(), self._key_lifetime)
+        when = Moment(self._lands_at(), self._key_lifetime)
         if request.operation != PERFORM:
             ledger.undo(request.task_id, request.perform_key or request.idempotency_key, when)
         elif not ledger.perform(self.effect, fenced=self.fenced, when=when):
@@ -278,8 +281,19 @@ class RequestRun:
     def _lose(self, end: CallEnd) -> None:
         if end.lands_in is None:
             return
-        left = self.request.complete_by - self.clock()
-        # A service that forgets keys cannot fence a call that hangs for longer than its key lasts.
+        left = self._latest() - self.clock()
         hangs = self.fenced and self._key_lifetime is None
         after = end.lands_in if hangs else max(0, min(end.lands_in, left))
         self.lands_late(self.effect, self.fenced, self.spent + after)
+
+    def _lands_at(self) -> int:
+        """When the effect of a call that has ended came about (epoch ms)."""
+        return self.clock() if self._key_lifetime is None else min(self.clock(), self._latest())
+
+    def _latest(self) -> int:
+        """When the effect of this call comes about at the latest, if nothing fences it (epoch ms).
+
+        That is when the request is to be completed by. A service that forgets keys cannot fence a
+        call that hangs for longer than its key lasts.
+        """
+        return max(self.request.complete_by, self.called_at)

@@ -1,6 +1,6 @@
 """Random failures: how often each kind occurs, all drawn from one seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from random import Random
@@ -11,6 +11,7 @@ from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
 from roundsman_testing.faults import ABLE, Fault, Faults
+from roundsman_testing.world.queues import QueuedMessage
 from roundsman_testing.world.services import DOES_IT, CallEnd, ScriptedServices
 
 
@@ -207,6 +208,38 @@ class RandomServices(ScriptedServices):
         return round(self._chance.random() ** 2 * 180 * SECOND)
 
 
-def some_delay(chance: Random, longest: timedelta) -> int:
-    """A random delay of up to `longest`, in ms."""
-    return round(chance.random() * milliseconds(longest))
+class RandomMail:
+    """What happens to messages by chance, until `stop`."""
+
+    def __init__(self, chance: Random, mishaps: Mishaps) -> None:
+        self._chance = chance
+        self._mishaps = mishaps
+
+    def stop(self) -> None:
+        """Deliver each message once, in its turn and at its time."""
+        self._mishaps = NONE
+
+    def late(self) -> int:
+        """How late the next message comes, in ms; mostly 0."""
+        return self._some_delay() if self._chance.random() < self._mishaps.delays else 0
+
+    def again(self) -> int | None:
+        """In how many ms a message that was handled comes once more; mostly None: it does not."""
+        return self._some_delay() if self._chance.random() < self._mishaps.repeats else None
+
+    def first(
+        self, mail: QueuedMessage, ready: Callable[[], Sequence[QueuedMessage]]
+    ) -> QueuedMessage:
+        """The message to deliver now: `mail`, or any that is ready, as in an SQS standard queue."""
+        if self._mishaps.overtakes and self._chance.random() < self._mishaps.overtakes:
+            return self._chance.choice(ready())
+        return mail
+
+    def some_of(self, others: Sequence[QueuedMessage]) -> Sequence[QueuedMessage]:
+        """Those of the messages that come together with another one: all, or the first of them."""
+        if others and self._mishaps != NONE:
+            return others[: self._chance.randrange(len(others) + 1)]
+        return others
+
+    def _some_delay(self) -> int:
+        return round(self._chance.random() * milliseconds(self._mishaps.longest_delay))

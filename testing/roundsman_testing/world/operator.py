@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 
-from roundsman.model.corrections import Correction, changes_of
+from roundsman.definition.workflow import Workflow
+from roundsman.errors import InvalidInput
+from roundsman.model.corrections import (
+    Correction,
+    changes_json,
+    changes_of,
+    corrected,
+    read_changes,
+)
 from roundsman.model.events import (
     Cancel,
     CommandSource,
@@ -18,11 +26,15 @@ from roundsman.model.events import (
     UndoAsked,
     UndoPart,
 )
-from roundsman.model.json import Json
+from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Task, idempotency_key
+from roundsman.submission.corrections import checked_changes
+from roundsman.submission.newest_plan import answer_question
 from roundsman.wire.commands import command_of
+from roundsman.wire.newest_plan import NewestPlanQuestion
 from roundsman_testing.ledger import EffectKey, Ledger
+from roundsman_testing.memory import MemoryPlans, MemoryStore
 from roundsman_testing.world.queues import OPERATOR_SENDER
 
 UNDOES = (ProcessState.UNDOING, ProcessState.UNDO_ERROR)
@@ -40,17 +52,18 @@ class Operator:
         send: Callable[[str, str | None], None],
         task: Callable[[str], Task],
         ledger: Ledger,
-        checked: Callable[[str, Correction], Correction],
-        newest_plan: Callable[[str, Correction], str],
+        store: MemoryStore,
+        plans: MemoryPlans,
+        workflows: Mapping[str, Workflow],
     ) -> None:
         """`send` puts the text of a command into the scheduler's queue, from this sender.
 
-        `checked` checks changes of an order's input by its type, and adds computed fields.
-        `newest_plan` stores the newest plan of an order's workflow and returns its hash.
+        `task` returns the record of an order, and `workflows` are the newest by their names.
         """
-        self._newest_plan = newest_plan
+        self._store = store
+        self._plans = plans
+        self._workflows = workflows
         self._send = send
-        self._checked = checked
         self._task = task
         self._ledger = ledger
         self._numbers = count(1)
@@ -91,7 +104,7 @@ class Operator:
         """
         changes = changes_of(sets or {}, removes)
         if changes:
-            changes = self._checked(order_id, changes)
+            changes = self._checked_changes(order_id, changes)
         plan = self._newest_plan(order_id, changes) if newest_plan else None
         self.ask(
             order_id,
@@ -164,3 +177,26 @@ class Operator:
         elif did and record.started_at is not None:
             self._ledger.perform(EffectKey(order_id, step, key), fenced=False)
         self.ask(order_id, Resolve(self.asked(seen=seen), step, did, result))
+
+    def _newest_plan(self, order_id: str, changes: Correction) -> str:
+        """The hash of the newest plan of the order's workflow, as the deployed stack answers it."""
+        task = self._task(order_id)
+        content = corrected(self._input(task), [changes])
+        question = NewestPlanQuestion(task.workflow, {order_id: content})
+        found = answer_question(question, self._workflows, self._plans)
+        if found.problems:
+            raise InvalidInput(found.problems[order_id])
+        if found.plan is None:
+            raise ValueError(f"this world has no workflow {task.workflow!r}")
+        return found.plan
+
+    def _checked_changes(self, order_id: str, changes: Correction) -> Correction:
+        """The changes of the input, which are checked by its type, with computed fields."""
+        task = self._task(order_id)
+        # As JSON, since a test may give tuples.
+        given = read_changes(parse_json(canonical_json(changes_json(changes))))
+        return checked_changes(self._workflows[task.workflow], self._input(task), given)
+
+    def _input(self, task: Task) -> Json:
+        row = self._store.order(task.task_id)
+        return task.input(None if row is None else row.content)

@@ -11,12 +11,8 @@ each event all invariants are checked (`roundsman_testing.invariants`). A broken
 run and reports the order, the seed and a file with the trace. The same seed repeats the run.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
-from enum import Enum
-from functools import partial
 from random import Random
 
 from roundsman.agents.agent import Agent
@@ -25,100 +21,57 @@ from roundsman.agents.request import StepRequest
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import (
-    CallRefused,
-    InvalidInput,
     PermanentError,
-    Throttled,
     TransientError,
-    TryAgain,
 )
 from roundsman.model.bulk_run import BulkRecord, PlannedOrder, Run, Terms
-from roundsman.model.corrections import Correction, changes_json, corrected, read_changes
-from roundsman.model.events import CommandSource, HistoryRow, Reconcile, Resubmit
-from roundsman.model.holds import ALL_ORDERS, BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
-from roundsman.model.instants import SECOND, iso, milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.situations import EVERY_ORDER
+from roundsman.model.events import CommandSource, HistoryRow, Resubmit
+from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR
+from roundsman.model.instants import milliseconds
+from roundsman.model.json import Json
 from roundsman.model.task import PERFORM, TASK_ID, Task
-from roundsman.submission.corrections import checked_changes
 from roundsman.submission.events import with_signal_id
-from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.service_events import ListedSources
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
-from roundsman.wire.newest_plan import NewestPlanQuestion
-from roundsman_console.facts.audit.stored_order import StoredOrder, stored_order
-from roundsman_testing.faults import Crash, Faults, FunctionExits, Hit
-from roundsman_testing.invariants.rules import Blame, Broken, Invariant, of_open
+from roundsman_testing.faults import Faults
 from roundsman_testing.tasks import checked
-from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
+from roundsman_testing.world.agents import all_agents, check_typed
 from roundsman_testing.world.application import SimulatedApplication
-from roundsman_testing.world.backups import Backup, pause_runs
+from roundsman_testing.world.backups import Backup, Backups
 from roundsman_testing.world.capacity import (
-    SCHEDULER,
     SUPERVISOR,
     Capacity,
     Functions,
-    SimulatedInvocation,
     check_function,
-    reader_of,
 )
-from roundsman_testing.world.endless import EndlessCheck
-from roundsman_testing.world.failed_run import of_order
+from roundsman_testing.world.checks import Checks
+from roundsman_testing.world.clock import WorldClock
+from roundsman_testing.world.course import Course, NotYetTaken
+from roundsman_testing.world.deliveries import Deliveries
 from roundsman_testing.world.guards import Circuit
-from roundsman_testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
+from roundsman_testing.world.holds import WorldHolds
+from roundsman_testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomMail, RandomServices
 from roundsman_testing.world.operator import Operator
 from roundsman_testing.world.outbox import Status, WorldOutbox
 from roundsman_testing.world.processes import Processes, check_settings, duration, effect_of
 from roundsman_testing.world.queues import (
-    A_FUNCTION,
-    AGENT_SENDER,
     ANSWER_SENDER,
-    APPLICATION_SENDER,
-    COMMANDS,
-    EFFECTS,
     ORDERS,
     REPLIES,
-    REQUESTS,
-    SERVICE_SENDER,
-    SUBMISSION_SENDER,
-    SUPERVISOR_SENDER,
     DeliveryRule,
-    QueuedMessage,
     WorldQueues,
 )
+from roundsman_testing.world.sending import Sending
 from roundsman_testing.world.services import Script
-from roundsman_testing.world.trace import InvariantBroken, Trace, failed_text
+from roundsman_testing.world.simulated_stack import SimulatedStack
+from roundsman_testing.world.supervision import Supervision
+from roundsman_testing.world.trace import Trace
 from roundsman_testing.world.versions import Version, Versions
+from roundsman_testing.world.work import Work
 
 MORNING = 1_800_000_000_000
 """The start of a world, unless it is told another, in epoch ms: 2027-01-15T08:00:00Z."""
-
-LATENCY = 5
-"""The least time between two events, in ms."""
-
-MOST_TOGETHER = 10
-"""The most replies that one invocation of the scheduler gets: the template's batch size."""
-
-
-class BatchOutcome(Enum):
-    """How the work of a process on some messages ended."""
-
-    WELL = "they are done"
-    FAILED = "they come again"
-    DIED = "the process died"
-
-
-class NotYetTaken(LookupError):
-    """The order has no task yet: its event may still wait in a queue."""
-
-
-def _is_so(until: Callable[[], bool]) -> bool:
-    """Whether the condition is true; False if it reads the task of an order that still waits."""
-    try:
-        return until()
-    except NotYetTaken:
-        return False
 
 
 class World:
@@ -170,33 +123,32 @@ class World:
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
         check_settings(supervisors, interval, skew or {}, instances)
-        self.check_every = 1
-        """The number of events between two checks of all invariants: more for hundreds of orders.
-        The end of a run is always checked."""
-        self.now = starts_at
+        clock, chance = WorldClock(starts_at), Random(seed)  # noqa: S311  # must be repeatable
         self.seed = seed
         self.mishaps = mishaps
         self.instances = instances
-        self.chance = Random(seed)  # noqa: S311  # must be repeatable
+        self._luck = RandomMail(chance, mishaps)
+        self.queues = WorldQueues(clock)
+        self._sending = Sending(self.queues, self._luck, clock)
         self._application = SimulatedApplication(
-            workflows, self._send_order, self.clock, ListedSources(sources)
+            workflows, self._sending.as_application, clock, ListedSources(sources)
         )
         self.workflows = self._application.workflows
-        self.faults = faults or RandomFaults(self.chance, mishaps)
-        self.services = RandomServices(self.chance, mishaps)
-        self.trace = Trace(self.now)
-        self.queues = WorldQueues(self.clock)
+        self.faults = faults or RandomFaults(chance, mishaps)
+        self.services = RandomServices(chance, mishaps)
+        self.trace = Trace(clock.now)
         self._deployed, self._agents = list(workflows), {agent.name: agent for agent in agents}
         known = all_agents(workflows, agents)
+        if strange := sorted((circuits or {}).keys() - known.keys()):
+            raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
         self.functions = Functions(capacity or {}, known, account)
-        self.versions = Versions(Version(self._application.reader(), known), self.chance)
-        self.post = WorldOutbox(self._post, known, self._post_as_supervisor)
-        self.events = 0
+        self.versions = Versions(Version(self._application.reader(), known), chance)
+        self.post = WorldOutbox(self._sending.send, known, self._sending.as_supervisor)
         self.processes = Processes(
             services=self.services,
             faults=self.faults,
-            chance=self.chance,
-            clock=self.clock,
+            chance=chance,
+            clock=clock,
             interval=milliseconds(interval),
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
             instances=instances,
@@ -210,23 +162,63 @@ class World:
         self.post.on_status = self.processes.watch.on_status
         self.post.on_rejected_signal = self.processes.watch.on_rejected_signal
         self.operator = Operator(
-            self._send_command,
+            self._sending.command,
             self.task,
             self.services.ledger,
-            self._checked_changes,
-            self._newest_plan,
+            self.processes.store,
+            self.processes.plans,
+            self.workflows,
         )
-        self._supervisors = supervisors
-        self._tables_down_until = 0
-        self._ticked_at = self.now
-        self._visited_at = self.now
-        if strange := sorted((circuits or {}).keys() - known.keys()):
-            raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
-        self._depth = 0
-        self._cause: Exception | None = None
-        self.faults.on_hit(self._note_hit)
-        if mishaps.meetings:
-            self.faults.before_each(self._meet)
+        self._stack = stack = SimulatedStack(
+            clock=clock,
+            chance=chance,
+            luck=self._luck,
+            faults=self.faults,
+            queues=self.queues,
+            functions=self.functions,
+            versions=self.versions,
+            processes=self.processes,
+            post=self.post,
+            trace=self.trace,
+        )
+        self._work = Work(stack)
+        self.faults.on_hit(self._work.note_hit)
+        self._checks = Checks(stack, self._work, seed)
+        deliveries = Deliveries(stack, self._work)
+        supervision = Supervision(supervisors, stack, self._work)
+        self._course = Course(
+            stack, deliveries, supervision, self._checks, meetings=mishaps.meetings
+        )
+        self._holds = WorldHolds(stack, self.workflows)
+        self._backups = Backups(
+            stack, deliveries, self._course, self.operator, self.services.ledger
+        )
+
+    @property
+    def now(self) -> int:
+        """The present in epoch ms. A test may move it on."""
+        return self._stack.clock.now
+
+    @now.setter
+    def now(self, now: int) -> None:
+        self._stack.clock.now = now
+
+    @property
+    def events(self) -> int:
+        """The number of events so far."""
+        return self._course.events
+
+    @property
+    def check_every(self) -> int:
+        """The number of events between two checks of all invariants: more for hundreds of orders.
+
+        The end of a run is always checked.
+        """
+        return self._course.check_every
+
+    @check_every.setter
+    def check_every(self, events: int) -> None:
+        self._course.check_every = events
 
     def clock(self) -> int:
         """The present in epoch ms."""
@@ -274,7 +266,7 @@ class World:
         `roundsman_testing` has a function for each service, such as `sns_notification`. Its events
         are accepted or rejected as by the deployed submission.
         """
-        self._post(ORDERS, message, sender=SERVICE_SENDER)
+        self._sending.as_service(message)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""
@@ -363,7 +355,7 @@ class World:
         if error is not None:
             body = failed_reply(token, error, clock=self.clock)
         self.processes.watch.touched(reply.task_id)
-        self._post(REPLIES, body, to=reply.agent, sender=ANSWER_SENDER)
+        self._sending.send(REPLIES, body, to=reply.agent, sender=ANSWER_SENDER)
 
     def reminders(self, order_id: str, step: str) -> list[StepRequest]:
         """The requests with which the function to remind of a step was called, in their order.
@@ -383,26 +375,15 @@ class World:
         `kind` is OPERATOR, or BREAKER for a hold by the circuit breaker. Raises ValueError if there
         is no such agent or kind.
         """
-        self._check_hold(agent, kind)
-        until = self.now + duration(for_)
-        self.processes.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
-        if kind == BREAKER:
-            self.processes.guards.open(agent, until)
-        self.trace.note(self.now, "{} is held: {}", agent, reason)
+        self._holds.hold(agent, for_, reason, kind)
 
     def release(self, agent: str, kind: str = OPERATOR) -> None:
         """End a hold. Raises ValueError if there is no such agent or kind."""
-        self._check_hold(agent, kind)
-        self.processes.holds.release(agent, kind)
-        if kind == BREAKER:
-            self.processes.guards.close(agent)
-        self.trace.note(self.now, "{} is released", agent)
-        if kind == OPERATOR:
-            self.processes.wake_first(self.post, agent)
+        self._holds.release(agent, kind)
 
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
-        self._hold_orders(EVERY_WORKFLOW, for_, reason, undos)
+        self._holds.hold_orders(EVERY_WORKFLOW, for_, reason, undos=undos)
 
     def hold_workflow(
         self, workflow: str, for_: timedelta, reason: str = "", *, undos: bool = False
@@ -412,50 +393,27 @@ class World:
 
         Raises ValueError if there is no such workflow.
         """
-        self._check_workflow(workflow)
-        self._hold_orders(workflow, for_, reason, undos)
+        self._holds.hold_orders(workflow, for_, reason, undos=undos)
 
     def release_all(self, share: int = ALL_ORDERS) -> None:
         """Let a share of the orders that `hold_all` holds go on, in percent; 100 ends the hold.
 
         Raises ValueError if nothing is held so, or for another share than 1 to 100.
         """
-        self._release_orders(EVERY_WORKFLOW, share)
+        self._holds.release_orders(EVERY_WORKFLOW, share)
 
     def release_workflow(self, workflow: str, share: int = ALL_ORDERS) -> None:
         """Let a share of the orders that `hold_workflow` holds go on, like `release_all`.
 
         Raises ValueError also if there is no such workflow.
         """
-        self._check_workflow(workflow)
-        self._release_orders(workflow, share)
-
-    def _hold_orders(self, workflow: str, for_: timedelta, reason: str, undos: bool) -> None:
-        until = self.now + duration(for_)
-        hold = Hold(
-            "", OPERATOR, self.now, until, reason, "operator", workflow=workflow, undos=undos
-        )
-        self.processes.holds.hold(hold)
-        self.trace.note(self.now, "{} is held: {}", hold.target, reason)
-
-    def _release_orders(self, workflow: str, share: int) -> None:
-        if not 1 <= share <= ALL_ORDERS:
-            raise ValueError(f"a share is 1 to {ALL_ORDERS} percent, not {share}")
-        holds = self.processes.holds
-        held = next((one for one in holds.holds() if one.workflow == workflow), None)
-        if held is None:
-            what = "everything" if workflow == EVERY_WORKFLOW else f"workflow {workflow}"
-            raise ValueError(f"{what} is not held")
-        over = share == ALL_ORDERS
-        holds.change(held, replace(held, until=self.now) if over else replace(held, released=share))
-        self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
-        self.processes.wake_first(self.post, EVERY_ORDER)
+        self._holds.release_orders(workflow, share)
 
     def wakes_are_lost(self) -> None:
         """Let the end of a hold wake nobody from now on: each order finds it by its own check."""
         self.processes.wakes_are_lost = True
         self.processes.watch.looks.wakes_are_lost()
-        self.trace.note(self.now, "the end of a hold wakes nobody")
+        self._stack.note("the end of a hold wakes nobody")
 
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.
@@ -468,7 +426,7 @@ class World:
         self.functions.down(function, until)
         if function == SUPERVISOR:
             self.processes.watch.looks.failed(until)
-        self.trace.note(self.now, "{} is down for {}", function, for_)
+        self._stack.note("{} is down for {}", function, for_)
 
     def kill(self, function: str) -> None:
         """Kill all instances of a function: what runs of it ends now, and what they kept is gone.
@@ -487,7 +445,7 @@ class World:
         self.queues.withdraw(function)
         self.processes.forget(function)
         self.processes.watch.looks.failed(self.now)
-        self.trace.note(self.now, "{} is killed", function)
+        self._stack.note("{} is killed", function)
 
     def tables_down(self, for_: timedelta) -> None:
         """Let every call of a function to DynamoDB fail for the time `for_`.
@@ -495,9 +453,9 @@ class World:
         It fails as after all tries of boto3. The test itself still sees the tables.
         """
         until = self.now + duration(for_)
-        self._tables_down_until = max(self._tables_down_until, until)
+        self._work.tables_down_until = max(self._work.tables_down_until, until)
         self.processes.watch.looks.failed(until)
-        self.trace.note(self.now, "the tables are down for {}", for_)
+        self._stack.note("the tables are down for {}", for_)
 
     def resubmit_in_bulk(self, orders: Sequence[str], terms: Terms | None = None) -> str:
         """Start a bulk run that resubmits these orders. Returns its id.
@@ -516,7 +474,7 @@ class World:
         starter = self.operator.sender or ""
         run = Run(run_id, event, "operator", starter, "", "", self.now, len(orders), terms)
         runs.begin(run, [PlannedOrder(order) for order in orders])
-        self.trace.note(self.now, "{} resubmits {} orders", run_id, len(orders))
+        self._stack.note("{} resubmits {} orders", run_id, len(orders))
         return run_id
 
     def bulk_run(self, run_id: str) -> BulkRecord:
@@ -528,14 +486,7 @@ class World:
 
     def backup(self) -> Backup:
         """The tables as they are now, for `restore`."""
-        tasks = dict(self.processes.watch.tasks)
-        return Backup(
-            self.now,
-            self.processes.tables.backup(),
-            tasks,
-            {task_id: frozenset(names) for task_id, names in self.post.status_names.items()},
-            {task_id: self.services.ledger.standing(task_id) for task_id in tasks},
-        )
+        return self._backups.taken()
 
     def restore(self, backup: Backup) -> None:
         """Put the tables back, and let the orders go on, as docs/runbook/restore.md says.
@@ -549,56 +500,10 @@ class World:
         effect that was made or undone since the backup are not compared with their effects.
         """
         with self.processes.guards.in_use():
-            while (ends := self.functions.next_end()) is not None:
-                self.now = max(self.now, ends)
-                self._end(self.functions.end())
-            self.functions.forget_calls()
-            self._check()
-            self._restore(backup)
-            self._check()
-
-    def _restore(self, backup: Backup) -> None:
-        processes, before = self.processes, self.processes.tables.backup()
-        self.queues.empty(COMMANDS, REPLIES, REQUESTS)
-        processes.tables.restore(backup.tables)
-        processes.forget_instances()
-        pause_runs(processes.bulk_runs, self.now)
-        self.post.status_names = {
-            task_id: set(names) for task_id, names in backup.status_names.items()
-        }
-        late = [mail.body for mail in self.queues.waiting if mail.queue == EFFECTS]
-        processes.watch.begin_anew(
-            backup.tasks,
-            before,
-            processes.tables.backup(),
-            effects_unknown=[
-                task_id
-                for task_id in processes.watch.tasks
-                if self.services.ledger.standing(task_id) != backup.effects.get(task_id, [])
-                or any(json.dumps(task_id) in body for body in late)
-            ],
-        )
-        self.trace.note(self.now, "the tables are restored to {}", iso(backup.at))
-        for task in processes.watch.open_tasks():
-            asked = self.operator.asked("the tables were restored")
-            self.operator.ask(task.task_id, Reconcile(asked, backup.at))
-        self._depth += 1  # no other process acts in between: the supervisor is stopped until then
-        for mail in self.queues.visible():
-            is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
-            if is_left and self._receive(mail):
-                self._handle_batch(SimulatedInvocation(SCHEDULER, [mail], self.versions.newest))
-        self._depth -= 1
-
-    def _check_workflow(self, name: str) -> None:
-        if name not in self.workflows:
-            raise ValueError(f"no workflow {name!r}; there are {', '.join(self.workflows)}")
-
-    def _check_hold(self, agent: str, kind: str) -> None:
-        known = self.versions.newest.agents
-        if agent not in known:
-            raise ValueError(f"no agent {agent!r}; there are {', '.join(known)}")
-        if kind not in (OPERATOR, BREAKER):
-            raise ValueError(f"a hold is of kind {OPERATOR} or {BREAKER}, not {kind!r}")
+            self._course.end_invocations()
+            self._checks.now()
+            self._backups.restore(backup)
+            self._checks.now()
 
     def all_is_well(self) -> None:
         """Stop all failures from now on: faults, random failures and the scripts of services.
@@ -606,10 +511,10 @@ class World:
         The tables are up again.
         """
         self.faults.stop()
-        self._tables_down_until = 0
+        self._work.tables_down_until = 0
+        self._luck.stop()
         self.services.stopped = True
         self.services.scripts.clear()
-        self.mishaps = NONE
 
     def redrive(self) -> int:
         """Send the dead letters to their queues again, as `roundsman dlq redrive` does.
@@ -639,7 +544,7 @@ class World:
         """
         __tracebackhide__ = True
         with self.processes.guards.in_use():
-            self._run(None if for_ is None else self.now + duration(for_), until)
+            self._course.run(None if for_ is None else self.now + duration(for_), until)
         return self
 
     def follow(self, now: int) -> None:
@@ -650,449 +555,18 @@ class World:
         are not checked: a person may say what is not true.
         """
         with self.processes.guards.in_use():
-            while self._step(now):
-                pass
-            self.now = max(self.now, now)
-            if self.now - self._ticked_at >= self.processes.interval:
-                self._ticked_at = self.now
-                self._tick()
-        self.processes.watch.broken.clear()
-        self.processes.troubles.clear()
-
-    def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
-        __tracebackhide__ = True
-        check = EndlessCheck(self.now)
-        while not (until is not None and _is_so(until)):
-            if not self._step(end):
-                if until is not None and end is None:
-                    until()  # raises LookupError if it is about an order that was never taken
-                    what = "nothing is left to happen, and the condition in `until` never holds"
-                    raise AssertionError(self.failed(what))
-                self._check_rest()
-                self.now = max(self.now, end or self.now)
-                break
-            if self.events % self.check_every == 0:
-                self._check()
-            self._check_ends(check)
-        if end is not None or self.check_every > 1:
-            self._check()
-
-    def _check_ends(self, check: EndlessCheck) -> None:
-        """Raises InvariantBroken if the run would never end."""
-        __tracebackhide__ = True
-        watch, runs = self.processes.watch, self.processes.bulk_runs.open_now()
-        found = check.after(
-            self.now,
-            decisions=watch.decisions,
-            needed_since=watch.looks.needed_since(),
-            ended=watch.ends,
-        )
-        things = len(watch.tasks) + len(self.queues.waiting) + len(runs)
-        if found is None and check.crowded(things):
-            found = check.judged(self.now)
-        if found is not None:
-            open_tasks = " ".join(task.task_id for task in watch.open_tasks())
-            self._break(Invariant.ENDS, open_tasks, found.why, found.blame)
-
-    def _step(self, end: int | None) -> bool:
-        """Handle the next event. Returns False if there is none up to `end`."""
-        comes, mail = self._next_mail()
-        tick = self.processes.next_tick(self._ticked_at, bounded=end is not None)
-        if tick is not None:
-            tick = max(tick, self.functions.down_until(SUPERVISOR))
-        visit = self.processes.next_visit(self._visited_at)
-        if visit is not None:
-            visit = max(visit, self.functions.down_until(SUPERVISOR))
-        ends = self.functions.next_end()
-        at = min((at for at in (ends, comes, tick, visit) if at is not None), default=None)
-        if at is None or (end is not None and at > end):
-            return False
-        self.now = max(self.now + (0 if self.functions.timed else LATENCY), at)
-        self.events += 1
-        if ends == at:
-            self._end(self.functions.end())
-        elif mail is not None and comes == at:
-            self._deliver(self._overtaking(mail))
-        elif visit == at:
-            self._visited_at = self.now
-            self._ended(self._visit_holds, "a supervisor")
-        else:
-            self._ticked_at = self.now
-            self._tick()
-        return True
-
-    def _next_mail(self) -> tuple[int | None, QueuedMessage | None]:
-        """The message that is delivered next, and when (epoch ms): a function may be busy or down.
-
-        Of the queues that one function reads, the message that was visible first goes first.
-        """
-        if not self.functions.limited:
-            mail = self.queues.first()
-            return (None if mail is None else mail.visible_at), mail
-        heads = [(self.functions.free_at(mail), mail) for mail in self.queues.heads()]
-        free = [(max(at, mail.visible_at), mail) for at, mail in heads if at is not None]
-        return min(free, default=(None, None))
-
-    def _ready(self) -> list[QueuedMessage]:
-        """The messages that are visible now and whose function can read them, earliest first."""
-        visible = self.queues.visible()
-        if not self.functions.limited:
-            return visible
-        heads = [(self.functions.free_at(mail), mail) for mail in visible]
-        return [mail for at, mail in heads if at is not None and at <= self.now]
-
-    def _overtaking(self, mail: QueuedMessage) -> QueuedMessage:
-        """The message to deliver first: at random any visible one, as in an SQS standard queue."""
-        if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
-            return self.chance.choice(self._ready())
-        return mail
-
-    def _tick(self) -> None:
-        """Let a supervisor make a pass. A tick is left out while its function is busy or down.
-
-        One that the account has no instance for comes again after a second, as Lambda retries it.
-        """
-        is_free = self.functions.is_free(SUPERVISOR, SUPERVISOR)
-        if not is_free or self.functions.down_until(SUPERVISOR) > self.now:
-            return
-        if self.functions.throttles(SUPERVISOR):
-            self._ticked_at = self.now - self.processes.interval + SECOND
-            return
-        self.functions.count(SUPERVISOR, 0)
-        if self.functions.capacity_of(SUPERVISOR) is None:
-            self._make_pass()
-        else:
-            self.functions.begin(
-                SimulatedInvocation(SUPERVISOR, (), self.versions.newest), self.now
-            )
-
-    def _make_pass(self) -> None:
-        number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
-        self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
-        self._ended(lambda: self._pass(number), f"supervisor {number + 1}")
-
-    def _visit_holds(self) -> None:
-        number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
-        report = self.processes.visit_holds(number, self.post)
-        for target, orders in report.woken:
-            self.trace.note(self.now, "supervisor {} wakes {} of {}", number + 1, orders, target)
-        for agent in report.tried:
-            self.trace.note(self.now, "supervisor {} tries {}", number + 1, agent)
-
-    def _pass(self, number: int) -> None:
-        report = self.processes.make_pass(number, self.post)
-        for task_id, reason in report.reasons:
-            self.trace.note(self.now, "  {}: {}", task_id, reason)
-
-    def _deliver(self, mail: QueuedMessage) -> None:
-        """Let the function of the message read it, with others if it takes a batch."""
-        function = reader_of(mail)
-        capacity = self.functions.capacity_of(function)
-        most = [mail] if capacity else self._batch_with(mail)
-        batch = [each for each in most if self._receive(each)]
-        if capacity is not None and batch:
-            others = self.queues.next_of(mail, capacity.batch - 1)
-            batch += [each for each in others if self._receive(each)]
-        if not batch or self.functions.throttles(function):
-            return
-        self.functions.count(function, len(batch))
-        run = SimulatedInvocation(function, batch, self._version(function))
-        if capacity is None:
-            self._handle_batch(run)
-        else:
-            self.functions.begin(run, self.now)
-
-    def _version(self, function: str) -> Version:
-        """The code of an invocation that begins now: during a deployment, the old or the new."""
-        if not self.versions.two:
-            return self.versions.newest
-        self.post.agents = self.versions.agents_with_queues(self.now)
-        version = self.versions.of_invocation(self.now)
-        if version is not self.versions.newest and function not in (SCHEDULER, EFFECTS):
-            self.trace.note(self.now, "  by the old version")
-        return version
-
-    def _end(self, run: SimulatedInvocation) -> None:
-        """Go on when an instance has taken its time, or when the calls of an agent have ended.
-
-        A message that was read again in the meantime is not deleted, as in SQS.
-        """
-        if run.calls:
-            for mail, receives in run.handled:
-                if mail.receives == receives and not mail.gone:
-                    self._delete(mail)
-        elif run.function == SUPERVISOR:
-            self._make_pass()
-        else:
-            self._handle_batch(run)
-
-    def _receive(self, mail: QueuedMessage) -> bool:
-        received = self.queues.receive(mail)
-        dead = f" was read {mail.receives} times and is dead"
-        self.trace.note(self.now, "{}{}", mail, "" if received else dead)
-        return received
-
-    def _handle_batch(self, run: SimulatedInvocation) -> None:
-        """Handle messages that one invocation has read; replies of one task are handled together.
-
-        If the process dies, all of them come again. If one was read before, each is handled alone
-        and deleted at once, forwards and backwards in turn, as in `roundsman.aws.sqs.batch`.
-        """
-        came_before = max(mail.receives for mail in run.batch) if len(run.batch) > 1 else 1
-        groups = dict[str, list[QueuedMessage]]()
-        for mail in (
-            sorted(run.batch, reverse=came_before % 2 == 1) if came_before > 1 else run.batch
-        ):
-            task_id = self.processes.task_of_reply(mail) if came_before == 1 else None
-            groups.setdefault(task_id or mail.message_id, []).append(mail)
-        for group in groups.values():
-            ended = self._handle_group(group, run)
-            if ended is BatchOutcome.DIED:
-                self._died(run)
-                return
-            if came_before > 1 and run.handled:
-                self._delete(run.handled.pop()[0])
-        if not (run.spent and self.functions.calling(run, self.now)):
-            for mail, _ in run.handled:
-                self._delete(mail)
-
-    def _handle_group(
-        self, group: Sequence[QueuedMessage], run: SimulatedInvocation
-    ) -> "BatchOutcome":
-        if len(group) > 1:
-            return self._handle_together(group, run)
-        ended = self._ended(partial(self._handle, group[0], run), group[0], group)
-        if ended is BatchOutcome.WELL:
-            run.handled.append((group[0], group[0].receives))
-        elif ended is BatchOutcome.FAILED:
-            self.processes.handling_failed(group[0])
-        return ended
-
-    def _died(self, run: SimulatedInvocation) -> None:
-        """Let all messages of an invocation come again, those that were handled before, too."""
-        run.handled.clear()
-        for mail in run.batch:
-            if not mail.gone:
-                self.processes.handling_failed(mail)
-
-    def _batch_with(self, mail: QueuedMessage) -> list[QueuedMessage]:
-        """The messages that one invocation gets: replies of one task that are visible together.
-
-        Replies of other tasks in the batch would be handled as if they came alone. A reply that was
-        received before comes alone as well.
-        """
-        others = [other for other in self.queues.visible() if other.queue == REPLIES]
-        if mail.queue != REPLIES or mail.receives or len(others) == 1:
-            return [mail]
-        task_id = self.processes.task_of_reply(mail)
-        if task_id is None:
-            return [mail]
-        others = [
-            other
-            for other in others
-            if other is not mail
-            and not other.receives
-            and self.processes.task_of_reply(other) == task_id
-        ][: MOST_TOGETHER - 1]
-        if others and self.mishaps != NONE:
-            others = others[: self.chance.randrange(len(others) + 1)]
-        return [mail, *others]
-
-    def _handle_together(
-        self, batch: Sequence[QueuedMessage], run: SimulatedInvocation
-    ) -> "BatchOutcome":
-        """Handle replies of one task in one invocation, which lives or dies for all of them."""
-        results = list[str | Exception]()
-
-        def handle() -> None:
-            results.extend(self.processes.handle_replies(batch, self.post))
-
-        ended = self._ended(handle, batch[0], batch)
-        if ended is BatchOutcome.DIED:
-            return ended
-        for number, mail in enumerate(batch):
-            note = partial(self._note_result, mail, results[number] if results else None)
-            if ended is BatchOutcome.WELL and self._ended(note, mail, [mail]) is BatchOutcome.WELL:
-                run.handled.append((mail, mail.receives))
-            else:
-                self.processes.handling_failed(mail)
-        return ended
-
-    def _note_result(self, mail: QueuedMessage, result: str | Exception | None) -> None:
-        if isinstance(result, Exception):
-            raise result
-        self.trace.note(self.now, "  {}: {}", mail, result)
-
-    def _handle(self, mail: QueuedMessage, run: SimulatedInvocation) -> None:
-        result = self.processes.handle(mail, self.post, run)
-        self.trace.note(self.now, "  {}: {}", mail, result)
-
-    def _delete(self, mail: QueuedMessage) -> None:
-        if mail.queue != EFFECTS and self.chance.random() < self.mishaps.repeats:
-            self.queues.delay(mail, some_delay(self.chance, self.mishaps.longest_delay))
-            self.trace.note(self.now, "  {} will come once more", mail)
-            return
-        self.queues.delete(mail)
-
-    def _ended(
-        self, act: Callable[[], None], who: object, mails: Sequence[QueuedMessage] = ()
-    ) -> "BatchOutcome":
-        """Let a process work. Unless it ends well, the messages `mails` come again."""
-        down = self.now < self._tables_down_until
-        try:
-            with self.processes.tables.down(is_down=down):
-                act()
-        except Crash as crash:
-            self.trace.note(self.now, "  the process dies: {}", crash)
-            return BatchOutcome.DIED
-        except (TryAgain, CallRefused) as problem:
-            if isinstance(problem, Throttled):
-                for mail in mails:
-                    self.queues.hide_longer(mail, self.chance.random())
-            self.trace.note(self.now, "  it comes again: {}", problem)
-            return BatchOutcome.FAILED
-        except UntypedError:
-            raise  # a mistake of the author, and not of the engine
-        except SystemExit as ended:
-            raise FunctionExits(str(who), ended) from ended
-        except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
-            self._note_trouble(str(who), problem)
-            return BatchOutcome.FAILED
-        return BatchOutcome.WELL
-
-    def _note_hit(self, hit: Hit) -> None:
-        self.processes.watch.looks.failed(self.now)
-        self.trace.note(self.now, "  call {}, {}: {}", *hit)
-
-    def _note_trouble(self, where: str, problem: Exception) -> None:
-        self._cause = problem
-        what = f"{type(problem).__name__}: {problem}"
-        self.processes.watch.broken.append(Broken(Invariant.HANDLED, where, what))
-
-    def _meet(self, name: str) -> None:
-        """Before a random call of one process, let another process act, so that the two race."""
-        if self._depth or self.faults.stopped or self.chance.random() >= self.mishaps.meetings:
-            return
-        ready = self._ready()
-        self._depth += 1
-        try:
-            self.trace.note(self.now, "  meanwhile, before {}:", name)
-            if ready and self.chance.random() < 0.8:
-                self._deliver(self.chance.choice(ready))
-            else:
-                self._tick()
-        finally:
-            self._depth -= 1
-
-    def _post(
-        self,
-        queue: str,
-        body: str,
-        delay: int = 0,
-        to: str = "",
-        sender: str | None = A_FUNCTION,
-    ) -> None:
-        if sender == A_FUNCTION:  # submission is the only function that sends a command
-            sender = AGENT_SENDER if queue == REPLIES else SUBMISSION_SENDER
-        # An agent sends its reply when its visit ends; any other delay is one of the queue.
-        sent_at = self.now + delay if queue == REPLIES else self.now
-        if queue != EFFECTS and self.chance.random() < self.mishaps.delays:
-            delay += some_delay(self.chance, self.mishaps.longest_delay)
-        self.queues.send(queue, body, delay=delay, to=to, sender=sender, sent_at=sent_at)
-
-    def _post_as_supervisor(self, body: str, delay: int) -> None:
-        self._post(COMMANDS, body, delay, sender=SUPERVISOR_SENDER)
-
-    def _send_order(self, body: str) -> None:
-        self._post(ORDERS, body, sender=APPLICATION_SENDER)
-
-    def _send_command(self, body: str, sender: str | None) -> None:
-        self._post(COMMANDS, body, sender=sender)
-
-    def _newest_plan(self, order_id: str, changes: Correction) -> str:
-        """The hash of the newest plan of the order's workflow, as the deployed stack answers it."""
-        task = self.task(order_id)
-        row = self.processes.store.order(order_id)
-        content = corrected(task.input(None if row is None else row.content), [changes])
-        question = NewestPlanQuestion(task.workflow, {order_id: content})
-        found = answer_question(question, self.workflows, self.processes.plans)
-        if found.problems:
-            raise InvalidInput(found.problems[order_id])
-        if found.plan is None:
-            raise ValueError(f"this world has no workflow {task.workflow!r}")
-        return found.plan
-
-    def _checked_changes(self, order_id: str, changes: Correction) -> Correction:
-        task = self.task(order_id)
-        row = self.processes.store.order(order_id)
-        before = task.input(None if row is None else row.content)
-        # As JSON, since a test may give tuples.
-        given = read_changes(parse_json(canonical_json(changes_json(changes))))
-        return checked_changes(self.workflows[task.workflow], before, given)
+            self._course.follow(now)
 
     # --- checking ----------------------------------------------------------------------------
 
-    def _check(self) -> None:
-        __tracebackhide__ = True
-        watch = self.processes.watch
-        watch.look(self.post.status_names)
-        if watch.parked:
-            watch.looks.holds_ended(self.processes.ended_holds(), self.now)
-        watch.broken += watch.looks.late(self.now)
-        for task_id, problem in self.processes.troubles:
-            if not isinstance(problem, CallRefused | TryAgain):
-                self._note_trouble(task_id, problem)
-        self.processes.troubles.clear()
-        if watch.broken:
-            raise self._broken(watch.broken)
-
-    def _check_rest(self) -> None:
-        """Check what holds once all messages are handled; a dead letter waits for a person."""
-        __tracebackhide__ = True
-        idle = self.queues.first() is None and self.functions.next_end() is None
-        if idle and not self.queues.dead:
-            self.processes.watch.at_rest(self._stored_order)
-        if self.processes.watch.broken:
-            self._check()
-
-    def _stored_order(self, order_id: str) -> StoredOrder | None:
-        """What is stored of an order; None if the record of its task was removed."""
-        store = self.processes.store
-        task = store.load(order_id, self.now)
-        if task is None:
-            return None
-        plan, row = self.processes.plans.plan(task.plan), store.order(order_id)
-        history = store.history(order_id)
-        return stored_order(task, plan, row, history, at=self.now)
-
-    def _break(self, invariant: Invariant, task_id: str, what: str, blame: Blame) -> None:
-        __tracebackhide__ = True
-        raise self._broken([Broken(invariant, task_id, what, blame)])
-
-    def _broken(self, found: Sequence[Broken]) -> InvariantBroken:
-        about = self._about(found[0].task_id)
-        return InvariantBroken(found, self.seed, self.trace, about, self._cause)
-
-    def _about(self, named: str) -> list[str]:
-        """What the end of a failed run says of the first order that it names, or is open."""
-        watch = self.processes.watch
-        tasks = [watch.tasks[one] for one in named.split() if one in watch.tasks]
-        tasks += watch.open_tasks() or watch.tasks.values()
-        calls = self.processes.calls_of_steps
-        return [line for task in tasks[:1] for line in of_order(task, calls, self.now)]
-
     def failed(self, what: str) -> str:
         """The end of a failed run in words, for a test that finds something wrong itself."""
-        return failed_text([what], self._about(""), Blame.TEST, self.seed, str(self.trace))
+        return self._checks.failed(what)
 
     def check_all_ended(self) -> None:
         """Raises InvariantBroken if an accepted order has not ended, or a failure has no alert."""
         __tracebackhide__ = True
-        for task in self.processes.watch.open_tasks():
-            self._break(Invariant.ENDS, task.task_id, f"it is {task.state}", Blame.TEST)
-        for group in self.processes.groups.groups():
-            for broken in of_open(group):
-                self._break(broken.invariant, broken.task_id, broken.what, broken.blame)
+        self._checks.all_ended()
 
     def give_results(self, result: Json = None) -> None:
         """Let a person give each missing result that an order waits for, until none is missing.

@@ -23,16 +23,6 @@ from tests.support.agent_samples import (
 )
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 @pytest.mark.parametrize("late", [0, 1, 3_600_000])
 def test_a_request_read_after_complete_by_is_not_attempted_and_not_answered(
     payment: Agent, clock: Clock, late: int

@@ -9,11 +9,6 @@ from roundsman.model.json import Json
 from tests.support.agent_samples import charge_card, returning
 
 
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 def test_a_bound_function_is_returned_unchanged(payment: Agent) -> None:
     def charge(_: StepRequest) -> Json:
         return None

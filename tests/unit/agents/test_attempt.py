@@ -15,16 +15,6 @@ from roundsman.wire.messages import Reply
 from tests.support.agent_samples import NOW, Clock, ask, charge_card, reply, request
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 class Service:
     """Ends each call as its script says, the last end over and over; each takes `took` ms."""
 

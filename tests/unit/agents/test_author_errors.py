@@ -48,11 +48,6 @@ REFUSED = CredentialRefused("answered 401")
 SEE_LOG = "unexpected error; see the log of the payment agent"
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def group(*errors: Exception) -> ExceptionGroup[Exception]:
     return ExceptionGroup("of calls", errors)
 

@@ -6,7 +6,7 @@ docs/reference/agent.md has the table of them, and a test that each of its reaso
 import io
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
-from roundsman_testing.remote_services import RemoteServices
 from tests.support.certificates import server_context
 from tests.support.guards import FakeGuard, Terms
 from tests.support.partner_world import Partner
@@ -64,20 +63,8 @@ def is_held(partner: Partner) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
-
-
-@pytest.fixture
 def partner(server: Server) -> Partner:
     return Partner(server.url)
-
-
-@pytest.fixture
-def services() -> Iterator[RemoteServices]:
-    with RemoteServices() as started:
-        yield started
 
 
 def keys(server: Server) -> set[bytes]:

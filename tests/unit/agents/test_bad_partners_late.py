@@ -3,30 +3,14 @@
 As in test_bad_partners.py, at a real one on loopback; docs/reference/agent.md has the table.
 """
 
-from collections.abc import Iterator
-
-import pytest
-
 from roundsman.agents.agent import NoReply
 from roundsman.model.task import StepError
 from roundsman_testing.remote_services import RemoteServices
 from tests.support.partner_world import Partner
-from tests.support.remote_server import CREATED, Server, answer, calls, refusal, running
+from tests.support.remote_server import CREATED, Server, answer, calls, refusal
 from tests.unit.remote_services.client import Client
 
 CHARGE = "ord-1/charge_card/perform"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
-
-
-@pytest.fixture
-def services() -> Iterator[RemoteServices]:
-    with RemoteServices() as started:
-        yield started
 
 
 def test_the_answer_comes_after_complete_by(services: RemoteServices) -> None:

@@ -64,11 +64,6 @@ HELD = HeldGuard("payment is on hold", NOW + 60_000)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def notes() -> Notes:
     return Notes()
 

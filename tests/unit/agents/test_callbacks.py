@@ -15,16 +15,6 @@ from tests.support.agent_samples import NOW, Clock, charge_card, reply, request,
 LATER = NOW + 86_400_000
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 def token_of(**changes: object) -> str:
     agent, tokens = Agent("payment"), list[str]()
     agent.performs(charge_card)(lambda asked: tokens.append(asked.callback_token))

@@ -6,7 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -23,19 +23,12 @@ from roundsman.errors import CredentialRefused, DefinitionError
 from tests.support.remote_server import (
     Server,
     charge,
-    running,
     sent,
     transient,
 )
 
 HIDDEN = "k-3f9a"
 CALL = CallToSign("POST", "https://pay.example.com/charges", {}, b"{}")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
 
 
 # ---- what is sent ------------------------------------------------------------------------

@@ -40,11 +40,6 @@ class Dates:
     nights: int = 1
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def agent_that(returns: Callable[[StepRequest], object]) -> Agent:
     agent = Agent("payment")
     agent.performs(CHARGE)(returns)

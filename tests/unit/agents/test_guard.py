@@ -14,16 +14,6 @@ from tests.support.guards import FakeGuard, HeldGuard, Terms
 T = TypeVar("T")
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 class Gate(FakeGuard):
     """Lets so many calls through, each after a wait, and then holds all back until a minute on."""
 

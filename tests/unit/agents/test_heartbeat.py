@@ -21,11 +21,6 @@ pack = Step(
 ASKED = request(step="pack", heartbeat_by=NOW + 9_000, sent_at=NOW)
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def progress_of(
     clock: Clock,
     work: Callable[[StepRequest], object],

@@ -20,15 +20,8 @@ from tests.support.remote_server import (
     charge,
     permanent,
     refusal,
-    running,
     transient,
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
 
 
 def test_a_call_sends_key_and_json_and_returns_the_fields_asked_for(server: Server) -> None:

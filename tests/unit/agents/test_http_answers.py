@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -31,12 +30,6 @@ from tests.support.remote_server import (
     transient,
     unused_url,
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,6 @@ from tests.support.remote_server import (
 )
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running() as found:
-        yield found
-
-
 def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
     error = transient(RemoteService(unused_url()))
     assert str(error) == f"POST {error.cause}" == "POST was not sent: connection refused"

@@ -28,11 +28,6 @@ pack = Step(
 )
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def error_of(clock: Clock, error: Exception, asked: AgentRequest = MASKED) -> StepError | None:
     agent = Agent("payment")
     agent.performs(charge_card)(raising(error))

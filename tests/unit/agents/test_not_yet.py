@@ -11,16 +11,6 @@ from tests.support.agent_samples import Clock, charge_card, reply, request, retu
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 def test_a_job_that_is_not_done_is_no_failure_and_has_no_result(
     payment: Agent, clock: Clock
 ) -> None:

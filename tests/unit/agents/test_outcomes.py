@@ -26,16 +26,6 @@ from tests.support.agent_samples import (
 )
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def payment() -> Agent:
-    return Agent("payment")
-
-
 def test_a_success_is_answered_with_its_result_and_the_requests_own_tokens(
     payment: Agent, clock: Clock
 ) -> None:

@@ -38,11 +38,6 @@ UNDO = request(
 YES, NO = Happened({"chargeId": "c-1"}), DidNotHappen()
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 class Payment:
     """An agent with a perform, a compensation and a probe; notes what was called, with what."""
 

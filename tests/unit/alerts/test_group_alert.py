@@ -21,7 +21,7 @@ from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_ale
 from roundsman.wire.alert_chat import chat_fields
 from roundsman.wire.alert_email import sanitize
 from tests.console.schemas import assert_schema
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}
 
@@ -60,8 +60,7 @@ def alert_of(
 def failed() -> World:
     a = step("a")
     b = step("b", a, on_failure=Archive(), retry=Retry(max_attempts=2))
-    world = World(plan(a, b, step("c", b)), order=ORDER)
-    world.start()
+    world = begun(a, b, step("c", b), order=ORDER)
     world.succeeds("a", {"secret": "r-1"})
     world.fails("b")
     world.wait(60).start()
@@ -219,8 +218,7 @@ def test_an_undo_that_failed_is_critical_and_says_what_stands_and_what_is_undone
     undone = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
     a = step("a", compensation=undone)
     b = step("b", a, compensation=undone)
-    world = World(plan(a, b, step("c", b, on_failure=Undo())))
-    world.start()
+    world = begun(a, b, step("c", b, on_failure=Undo()))
     world.succeeds("a")
     world.succeeds("b")
     world.is_refused("c")
@@ -242,8 +240,7 @@ def test_an_undo_that_failed_is_critical_and_says_what_stands_and_what_is_undone
 
 def test_undone_orders_are_a_warning_and_are_begun_again_only_on_purpose() -> None:
     a = step("a", compensation=Compensation(fences_late_performs=True), on_failure=Undo())
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     world.is_refused("a")
     world.succeeds("a")
     census = Census(count=25, first_at=T0, last_at=T0, samples=("ord-1",))
@@ -258,15 +255,13 @@ def test_undone_orders_are_a_warning_and_are_begun_again_only_on_purpose() -> No
 
 
 def test_a_refusal_is_an_attempt_too() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.fails("a")
     world.wait(60).start()
     world.is_refused("a")
     assert Sample(world.task, world.plan).attempts == 2
     waits = Wait(timedelta(minutes=1), 1, then=Archive())
-    waited = World(plan(step("a", retry=Retry(max_attempts=1), on_failure=waits)))
-    waited.start()
+    waited = begun(step("a", retry=Retry(max_attempts=1), on_failure=waits))
     waited.fails("a")
     waited.wait(60).start()
     waited.is_refused("a")
@@ -274,8 +269,7 @@ def test_a_refusal_is_an_attempt_too() -> None:
 
 
 def test_a_step_that_was_never_claimed_was_tried_no_times() -> None:
-    world = World(plan(step("a", when="abs(input.paymentToken)")), order=ORDER)
-    world.start()
+    world = begun(step("a", when="abs(input.paymentToken)"), order=ORDER)
     alert, body = alert_of(world)
     [sample] = body["samples"]
     assert (sample["step"], sample["attempts"], sample["mayHaveHappened"]) == ("a", 0, [])
@@ -293,8 +287,7 @@ def test_a_task_that_ran_out_of_time_names_no_step() -> None:
 
 
 def test_a_task_whose_plan_is_missing_has_an_alert_too() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.stored_plan = False
     world.overdue("a")
     _, body = alert_of(world, with_plan=False)

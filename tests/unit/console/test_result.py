@@ -7,6 +7,7 @@ from typing import Annotated
 
 import pytest
 
+from roundsman_console.base.constraints import Count
 from roundsman_console.base.result import (
     BYTES,
     COUNT,
@@ -17,6 +18,7 @@ from roundsman_console.base.result import (
     Shown,
     Unit,
     document_of,
+    filled_from,
     rounded,
     rows_of,
     shown_fields,
@@ -64,6 +66,29 @@ def test_a_document_has_each_field_but_those_that_are_hidden() -> None:
 
 def test_a_field_that_is_declared_again_is_where_it_is_declared_again() -> None:
     assert list(document_of(SENT)) == ["colour", "sentAt", "parts", "byColour", "sent"]
+
+
+@dataclass(frozen=True)
+class Told:
+    name: str
+    size: Annotated[int | None, Shown(unit=BYTES, absent=True)]
+    at: Annotated[int | None, Shown(unit=EPOCH_MS)]
+    note: Annotated[str | None, Shown(absent=True)]
+
+
+def test_a_result_is_filled_from_what_has_the_same_names() -> None:
+    part = SENT.parts[0]
+    assert filled_from(part, Told, at=0, note=None) == Told("a", 2_000, 0, None)
+    assert filled_from(part, Told, name="z", at=0, note="n") == Told("z", 2_000, 0, "n")
+    with pytest.raises(AttributeError, match="note"):
+        filled_from(part, Told, at=0)
+
+
+def test_what_is_absent_is_not_in_json_and_null_is() -> None:
+    assert document_of(Told("a", None, None, None)) == {"name": "a", "at": None}
+    assert list(document_of(Told("a", 1, 1, "n"))) == ["name", "size", "at", "note"]
+    hints = {name: one.hint for name, one in shown_fields(Told).items()}
+    assert (hints["size"], hints["note"]) == (Count, str), "never null"
 
 
 def test_what_nobody_labels_is_called_by_its_name() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from roundsman.model.instants import iso
-from roundsman_console.facts.order.view import erased_words, may_stand, nothing_undoes
+from roundsman_console.facts.order.effects import erased_words, may_stand, nothing_undoes
 from tests.support.erased_stories import completed, erased
 from tests.support.operator_stories import undone
 

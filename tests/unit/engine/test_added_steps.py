@@ -21,7 +21,7 @@ from roundsman.model.record_limits import (
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepToAdd, idempotency_key
 from tests.support.fan_out_stories import FENCED, lines, pick
-from tests.support.machine_world import World, plan, requests_in, states, step
+from tests.support.machine_world import World, begun, plan, requests_in, states, step
 from tests.support.steps import step_record
 
 P = ProcessState
@@ -121,10 +121,10 @@ def test_an_added_step_gets_its_input_and_the_results_that_it_comes_directly_aft
     assert request.idempotency_key == "ord-1/leg[a]/perform"
     assert (request.step_input, request.results) == ({"to": "BRU"}, {"find": "found"})
     world.reply("leg[a]", Outcome.SUCCEEDED, result="booked", then=(leg("b"),))
-    request = request_for(world.plan, world.task, "leg[b]", world.order, world.now)
+    request = world.request("leg[b]")
     assert request.results == {"leg[a]": "booked"}
     world.succeeds("leg[b]", "booked too")
-    request = request_for(world.plan, world.task, "pay", world.order, world.now)
+    request = world.request("pay")
     assert request.results == {"find": "found", "leg[a]": "booked", "leg[b]": "booked too"}
 
 
@@ -132,7 +132,7 @@ def test_an_item_of_a_fan_out_adds_steps_and_the_next_step_waits_for_them() -> N
     picked = pick()
     world = trip(picked, step("ship", picked))
     world.reply("pick[1]", Outcome.SUCCEEDED, result="picked", then=(leg("a"),))
-    request = request_for(world.plan, world.task, "leg[a]", world.order, world.now)
+    request = world.request("leg[a]")
     assert request.results == {"pick[1]": "picked"}
     world.succeeds("pick[0]")
     assert "ship" not in states(world.task)
@@ -235,8 +235,7 @@ def test_two_steps_that_each_add_one_after_the_other_would_wait_for_one_another(
 def test_a_late_answer_that_adds_what_it_may_not_completes_nothing() -> None:
     """A late answer completes a step whose wait was ended, unless it adds what it may not."""
     for kind, state in (("leg", P.PROCESSED), ("other", P.ERROR)):
-        world = World(plan(FIND, ALONE, may_add=(LEG,), on_failure=Archive()))
-        world.start()
+        world = begun(FIND, ALONE, may_add=(LEG,), on_failure=Archive())
         world.waits_for_callback("find", 60 * MINUTE)
         world.is_refused("alone", effect=Effect.NONE)
         assert world.record("find").wait_was_ended
@@ -343,8 +342,7 @@ def test_added_steps_count_beside_those_of_the_plan_and_of_former_runs(
 @pytest.mark.parametrize(("attempts", "done"), [(2, True), (3, False)])
 def test_a_wrong_answer_by_an_earlier_token_is_one_to_the_wait(attempts: int, done: bool) -> None:
     find = step("find", retry=Retry(max_attempts=attempts))
-    world = World(plan(find, may_add=(step("leg"),), on_failure=Archive()))
-    world.start()
+    world = begun(find, may_add=(step("leg"),), on_failure=Archive())
     earlier = world.lock("find")
     world.fails("find")
     world.wait(120).start()
@@ -370,9 +368,7 @@ def test_a_wrong_reply_is_retried_as_a_defect_and_the_repaired_one_is_taken() ->
 
 def archiving(retry: Retry) -> World:
     """A started task whose only step may add legs, and that is archived if it fails."""
-    world = World(plan(replace(FIND, retry=retry), may_add=(LEG,), on_failure=Archive()))
-    world.start()
-    return world
+    return begun(replace(FIND, retry=retry), may_add=(LEG,), on_failure=Archive())
 
 
 def test_the_effect_of_a_step_stands_whose_last_reply_was_wrong() -> None:
@@ -394,8 +390,7 @@ def test_a_wrong_reply_after_the_tasks_time_is_not_retried() -> None:
 
 
 def test_a_step_of_a_workflow_that_adds_nothing_adds_nothing() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.adds("a", leg("x"))
     sentence = "a adds leg[x], but its workflow does not have leg in may_add: it may add no steps"
     assert error_of(world, "a") == sentence
@@ -444,8 +439,7 @@ def test_steps_that_are_added_while_the_task_is_being_undone_never_begin() -> No
 
 
 def test_an_archived_task_that_is_resubmitted_goes_on_with_what_was_added_meanwhile() -> None:
-    world = World(plan(FIND, ALONE, may_add=(LEG,), on_failure=Archive()), order=lines(0))
-    world.start()
+    world = begun(FIND, ALONE, may_add=(LEG,), on_failure=Archive(), order=lines(0))
     world.is_refused("alone", effect=Effect.NONE)
     world.adds("find", leg("a"))
     assert world.task.state is TaskState.ARCHIVED
@@ -477,10 +471,9 @@ def test_a_task_that_begins_again_forgets_what_was_added_and_uses_no_key_again()
 def test_a_correction_of_what_an_added_step_has_used_is_refused() -> None:
     reads = replace(LEG, reads=("lines",))
     find = replace(FIND, reads=())
-    world = World(
-        plan(find, replace(ALONE, reads=()), may_add=(reads,), on_failure=Archive()), order=lines(2)
+    world = begun(
+        find, replace(ALONE, reads=()), may_add=(reads,), on_failure=Archive(), order=lines(2)
     )
-    world.start()
     world.adds("find", leg("a"))
     world.succeeds("leg[a]")
     world.is_refused("alone", effect=Effect.NONE)

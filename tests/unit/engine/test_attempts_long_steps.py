@@ -6,13 +6,12 @@ import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.due import due
-from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.coping_stories import FENCED, SLOW
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 
 CLAIMANT = Claimant("sched", "nonce")
@@ -31,7 +30,7 @@ def slow(**agents: AgentView) -> World:
 
 def test_the_request_says_when_progress_is_due_and_when_all_must_be_done() -> None:
     world = slow(worker=AgentView(lag=5 * SECOND))
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.heartbeat_by == T0 + 15 * SECOND
     assert request.complete_by == T0 + 10 * MINUTE + 5 * SECOND
 
@@ -82,8 +81,7 @@ def test_an_unfenced_undo_waits_for_the_hard_end_of_an_attempt_that_went_silent(
         compensation=Compensation(),
         retry=Retry(max_attempts=1),
     )
-    world = World(plan(silent, on_failure=Undo()))
-    world.start()
+    world = begun(silent, on_failure=Undo())
     world.wait(10).inspect()
     assert world.record("a").not_before == T0 + 10 * MINUTE + SKEW
 
@@ -110,8 +108,7 @@ def test_progress_of_a_clock_that_is_behind_takes_nothing_back() -> None:
 
 
 def test_progress_of_a_step_without_a_heartbeat_changes_nothing() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     before = world.task
     decision = world.shows_progress("a")
     assert decision.task is before
@@ -125,8 +122,7 @@ def test_an_undo_has_no_heartbeat() -> None:
         complete_within=timedelta(minutes=10),
         compensation=FENCED,
     )
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
+    world = begun(made, on_failure=Undo())
     world.is_refused("a")
     assert world.state("a") is ProcessState.UNDOING
     assert world.record("a").heartbeat_by is None
@@ -237,8 +233,7 @@ def test_a_waiting_reply_of_an_attempt_that_is_over_changes_nothing() -> None:
 
 def test_an_undo_that_wants_to_wait_has_failed_for_now() -> None:
     compensation = Compensation(fences_late_performs=True)
-    world = World(plan(step("a", compensation=compensation), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=compensation), on_failure=Undo())
     world.is_refused("a")
     decision = world.waits_for_callback("a", 600)
     assert world.record("a").failure_count == 1
@@ -256,8 +251,7 @@ def test_a_person_may_answer_for_a_step_that_waits() -> None:
 
 def test_no_perform_can_land_after_the_undo_of_a_step_that_waited() -> None:
     made = step("a", compensation=Compensation(), retry=Retry(max_attempts=1))
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
+    world = begun(made, on_failure=Undo())
     world.waits_for_callback("a", 600)
     world.is_refused("a")
     assert world.record("a").not_before == T0 + 10 * MINUTE + SKEW
@@ -266,8 +260,7 @@ def test_no_perform_can_land_after_the_undo_of_a_step_that_waited() -> None:
 def test_nor_where_the_callback_was_to_come_before_the_end_of_the_request() -> None:
     """A copy of the request may come late, and act until then."""
     made = step("a", compensation=Compensation(), retry=Retry(max_attempts=1))
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
+    world = begun(made, on_failure=Undo())
     world.waits_for_callback("a", 5)
     world.overdue("a")
     assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
@@ -287,8 +280,7 @@ def test_the_undo_of_a_step_whose_callback_has_come_waits_for_its_request_alone(
     outcome: Outcome,
 ) -> None:
     made = step("a", compensation=Compensation(), retry=Retry(max_attempts=1))
-    world = World(plan(made, step("b", made), on_failure=Undo()))
-    world.start()
+    world = begun(made, step("b", made), on_failure=Undo())
     world.waits_for_callback("a", 600)
     world.reply("a", outcome, error=StepError("No", "no"), callback=True)
     if outcome is Outcome.SUCCEEDED:
@@ -300,8 +292,7 @@ def test_the_undo_of_a_step_whose_callback_has_come_waits_for_its_request_alone(
 def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
     outcome: Outcome,
 ) -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=3))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=3)))
     first = world.lock("a")
     world.waits_for_callback("a", 600)
     world.overdue("a")
@@ -314,8 +305,7 @@ def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
 
 
 def test_an_agents_own_failure_of_an_earlier_attempt_does_not_count() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=3))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=3)))
     first = world.lock("a")
     world.overdue("a")
     world.start()
@@ -324,8 +314,7 @@ def test_an_agents_own_failure_of_an_earlier_attempt_does_not_count() -> None:
 
 
 def test_a_transient_answer_by_an_earlier_token_leaves_the_later_attempt_waiting() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=3))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=3)))
     first = world.lock("a")
     world.waits_for_callback("a", 600)
     world.overdue("a")

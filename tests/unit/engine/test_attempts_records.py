@@ -13,8 +13,8 @@ from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.instants import DAY, MINUTE, SECOND
-from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY
-from roundsman.model.scheduler_queues import HIDDEN_FOR, SchedulerQueues
+from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT, ReadMark
+from roundsman.model.scheduler_queues import HIDDEN_FOR, QueueView, SchedulerQueues
 from roundsman.model.situations import AwaitsCallback
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
@@ -433,6 +433,19 @@ def test_an_attempt_is_excused_until_its_message_would_have_come_again(
     assert (world.record("a").failure_count == 1) is counted
     if not counted:
         assert world.record("a").uncounted_timeouts == 1
+
+
+@pytest.mark.parametrize(("late", "counted"), [(PROMPT, False), (PROMPT + 1, True)])
+def test_a_message_that_comes_again_waits_as_long_as_the_scheduler_is_behind(
+    late: int, counted: bool
+) -> None:
+    world = brief()
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 + 10**9, read_lock="another")}
+    world.now = T0 + HIDDEN_FOR - 1 + late
+    behind = QueueView(ReadMark(world.now - PROMPT, world.now))
+    world.queues = SchedulerQueues({"worker": behind})
+    world.inspect()
+    assert (world.record("a").failure_count == 1) is counted
 
 
 def test_a_queue_that_was_never_read_shows_nothing_of_the_request() -> None:

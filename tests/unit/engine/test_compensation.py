@@ -12,7 +12,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.machine_checks import DONE_LANE
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 from tests.support.undone_samples import (
     FENCED,
@@ -121,8 +121,7 @@ def test_a_step_under_way_is_waited_for_until_its_time_is_over() -> None:
 def test_a_step_that_was_skipped_or_never_claimed_is_not_undone() -> None:
     skipped = step("skipped", when="input.no", compensation=FENCED)
     a = step("a", skipped)
-    world = World(plan(skipped, a, step("b", a, compensation=FENCED), on_failure=Undo()), order={})
-    world.start()
+    world = begun(skipped, a, step("b", a, compensation=FENCED), on_failure=Undo(), order={})
     decision = world.is_refused("a")
     assert requests_in(decision) == []
     assert world.task_state() is TaskState.UNDONE

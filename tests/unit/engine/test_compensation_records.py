@@ -2,14 +2,14 @@
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.due import START_WITHIN
-from roundsman.engine.requests import agent_of, request_for
+from roundsman.engine.requests import agent_of
 from roundsman.model.events import AgentView, Decision
 from roundsman.model.instants import SECOND, SKEW
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
 from tests.support.coping_stories import FENCED, ONCE, routed
 from tests.support.fan_out_stories import one_is_left_out
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, step
 from tests.support.steps import stored_step
 
 THREE = ("first", "second", "third")
@@ -20,9 +20,7 @@ THRICE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=3))
 
 def failing(compensation: Compensation, attempts: int = 3) -> World:
     made = step("a", compensation=compensation, retry=Retry(max_attempts=attempts))
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
-    return world
+    return begun(made, on_failure=Undo())
 
 
 def kinds(decision: Decision) -> list[str]:
@@ -107,8 +105,7 @@ def test_an_item_that_is_undone_and_left_out_has_its_end_and_a_row() -> None:
 
 def test_a_step_that_is_settled_begins_afresh_at_the_next_agent() -> None:
     made = step("a", agents=("first", "second"), compensation=THRICE, retry=ONCE)
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
+    world = begun(made, on_failure=Undo())
     world.fails("a")
     world.start()
     world.fails("a", retry_after=0)
@@ -126,8 +123,7 @@ def test_a_step_that_is_settled_begins_afresh_at_the_next_agent() -> None:
 
 
 def test_a_step_that_is_undone_for_a_fresh_key_begins_afresh_under_it() -> None:
-    world = World(plan(step("a", compensation=THRICE, retry=ONCE)))
-    world.start()
+    world = begun(step("a", compensation=THRICE, retry=ONCE))
     world.fails("a")
     world.resubmit(fresh_key=True)
     world.start()
@@ -146,8 +142,7 @@ def test_a_step_that_is_undone_for_a_fresh_key_begins_afresh_under_it() -> None:
 
 
 def test_a_task_that_is_undone_meanwhile_needs_no_fresh_key() -> None:
-    world = World(plan(step("a", compensation=FENCED, retry=ONCE)))
-    world.start()
+    world = begun(step("a", compensation=FENCED, retry=ONCE))
     world.fails("a")
     world.resubmit(fresh_key=True)
     world.start()
@@ -158,8 +153,7 @@ def test_a_task_that_is_undone_meanwhile_needs_no_fresh_key() -> None:
 
 def test_an_undo_goes_on_afresh_at_the_agent_before() -> None:
     made = step("a", agents=THREE, compensation=THRICE, retry=ONCE)
-    world = World(plan(made, on_failure=Undo()))
-    world.start()
+    world = begun(made, on_failure=Undo())
     for _ in range(2):
         world.fails("a")
         world.start()
@@ -177,7 +171,7 @@ def test_an_undo_goes_on_afresh_at_the_agent_before() -> None:
     assert (record.agent, record.tried) == ("second", ("first",))
     assert (record.failure_count, record.uncounted_timeouts, record.error) == (0, 0, None)
     assert "undone" in kinds(decision)
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert (request.operation, request.attempt) == ("undo", 1)
 
 

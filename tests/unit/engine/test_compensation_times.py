@@ -9,7 +9,7 @@ from roundsman.engine.due import due
 from roundsman.model.events import AgentView, Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 from tests.support.undone_samples import (
     FENCED,
@@ -42,8 +42,7 @@ def test_an_undo_does_not_wait_until_an_attempt_was_to_begin_that_an_answer_made
     outcome: Outcome, state: ProcessState
 ) -> None:
     twice = Retry(max_attempts=2)
-    world = World(plan(step("a", compensation=UNFENCED, retry=twice), on_failure=Archive()))
-    world.start()
+    world = begun(step("a", compensation=UNFENCED, retry=twice), on_failure=Archive())
     lock = world.record("a").locked_by
     world.overdue("a")
     for _ in range(6):  # nobody claims the next attempt
@@ -121,8 +120,7 @@ def test_an_unfenced_undo_waits_for_a_request_whose_outcome_a_person_has_reporte
 
 
 def test_an_unfenced_undo_waits_for_a_request_that_was_refused_and_resubmitted() -> None:
-    world = World(plan(step("a", compensation=UNFENCED, on_failure=Archive())))
-    world.start()
+    world = begun(step("a", compensation=UNFENCED, on_failure=Archive()))
     world.is_refused("a")
     world.resubmit()
     world.ask_undo()
@@ -141,8 +139,7 @@ def test_a_wait_comes_before_the_undo_that_is_chosen_for_the_step() -> None:
     a = step("a", compensation=FENCED)
     strategy = Wait(timedelta(minutes=10), times=1, then=Undo())
     b = step("b", a, retry=ONCE, on_failure=strategy)
-    world = World(plan(a, b, on_failure=Archive()))
-    world.start()
+    world = begun(a, b, on_failure=Archive())
     world.succeeds("a")
     world.fails("b")
     assert world.task_state() is TaskState.RETRY
@@ -153,8 +150,7 @@ def test_a_wait_comes_before_the_undo_that_is_chosen_for_the_step() -> None:
 
 def test_the_tasks_own_time_undoes_by_the_workflows_strategy_whatever_its_steps_say() -> None:
     a = step("a", compensation=FENCED, on_failure=Archive())
-    world = World(plan(a, on_failure=Undo(), complete_within=timedelta(seconds=60)))
-    world.start()
+    world = begun(a, on_failure=Undo(), complete_within=timedelta(seconds=60))
     world.fails("a", retry_after=59_000)
     world.wait(60).inspect()
     assert world.task_state() is TaskState.UNDOING
@@ -162,8 +158,7 @@ def test_the_tasks_own_time_undoes_by_the_workflows_strategy_whatever_its_steps_
 
 def test_the_first_failures_strategy_holds() -> None:
     kept, undone = step("kept", on_failure=Archive()), step("undone", compensation=FENCED)
-    world = World(plan(kept, undone, on_failure=Undo()))
-    world.start()
+    world = begun(kept, undone, on_failure=Undo())
     world.is_refused("kept")
     world.is_refused("undone")
     assert world.task_state() is TaskState.ARCHIVED
@@ -174,8 +169,7 @@ def test_the_first_failures_strategy_holds() -> None:
 def test_an_operators_word_overrides_the_plans(act: object) -> None:
     assert callable(act)
     kept, other = step("kept", on_failure=Archive()), step("other", compensation=FENCED)
-    world = World(plan(kept, other))
-    world.start()
+    world = begun(kept, other)
     world.is_refused("kept")
     act(world)
     assert requests_in(world.succeeds("other")) == ["other"]
@@ -205,8 +199,7 @@ def test_before_the_point_of_no_return_a_failure_undoes_and_after_it_archives() 
 
 def test_a_person_may_undo_beyond_the_point_of_no_return() -> None:
     paid = step("paid", compensation=FENCED)
-    world = World(plan(paid, step("sent", paid), on_failure=Undo(), point_of_no_return=paid))
-    world.start()
+    world = begun(paid, step("sent", paid), on_failure=Undo(), point_of_no_return=paid)
     world.succeeds("paid")
     world.is_refused("sent")
     world.ask_undo()

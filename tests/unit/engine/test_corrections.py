@@ -7,14 +7,13 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Undo
 from roundsman.engine.corrections import CORRECTIONS_LIMIT
-from roundsman.engine.requests import request_for
 from roundsman.model.corrections import LARGEST_INPUT, Change, changes_json
 from roundsman.model.events import Outcome, Resubmit
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
 from roundsman.wire.messages import AgentRequest
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
 from tests.support.steps import step_record
 
@@ -33,8 +32,7 @@ def refused(
     """`a` is done and has read `used`; `b` was refused without effect; the task is Archived."""
     a = step("a", compensation=FENCED, reads=used)
     b = step("b", a, retry=ONCE, reads=reads)
-    world = World(plan(a, b, step("c", b)), order=ORDER)
-    world.start()
+    world = begun(a, b, step("c", b), order=ORDER)
     world.succeeds("a")
     no_effect(world, "b")
     return world
@@ -46,7 +44,7 @@ def no_effect(world: World, name: str) -> None:
 
 
 def request(world: World, name: str) -> AgentRequest:
-    return request_for(world.plan, world.task, name, world.order, world.now)
+    return world.request(name)
 
 
 def test_a_failed_step_goes_on_with_the_corrected_input_under_a_new_key() -> None:
@@ -73,8 +71,7 @@ def test_no_value_is_in_the_reason_or_in_the_history() -> None:
 
 def test_a_step_that_may_have_had_its_effect_is_undone_with_its_own_input_first() -> None:
     a = step("a", compensation=FENCED, retry=ONCE)
-    world = World(plan(a), order=ORDER)
-    world.start()
+    world = begun(a, order=ORDER)
     world.is_refused("a")
     world.correct(TOKEN)
     world.start()
@@ -87,8 +84,7 @@ def test_a_step_that_may_have_had_its_effect_is_undone_with_its_own_input_first(
 
 
 def test_a_step_that_nothing_can_undo_is_corrected_once_a_person_says_it_did_not_happen() -> None:
-    world = World(plan(step("a", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(step("a", retry=ONCE), order=ORDER)
     world.is_refused("a")
     assert refusal(world, lambda: world.correct(TOKEN)).startswith(
         "a: it may have had its effect under its key, and has no compensation"
@@ -103,8 +99,7 @@ def test_a_step_that_nothing_can_undo_is_corrected_once_a_person_says_it_did_not
 
 
 def test_what_has_happened_cannot_be_stated_as_not_done() -> None:
-    world = World(plan(step("a", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(step("a", retry=ONCE), order=ORDER)
     lock = world.lock("a")
     world.is_refused("a")
     world.succeeds("a", lock=lock)
@@ -127,8 +122,7 @@ def test_not_done_is_about_a_step_that_goes_on_under_a_fresh_key() -> None:
 def test_a_step_that_waited_for_its_next_attempt_gets_a_new_key_too() -> None:
     """It did not fail for good, but was sent with the input as it was."""
     a = step("a", compensation=FENCED)
-    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(a, step("b", retry=ONCE), order=ORDER)
     world.fails("a")
     no_effect(world, "b")
     assert world.task_state() is TaskState.ARCHIVED
@@ -176,8 +170,7 @@ def test_a_condition_that_was_evaluated_has_used_the_fields_it_names(
     path: tuple[str, ...],
 ) -> None:
     a = step("a", when="input.address.city == 'Ghent'", reads=())
-    world = World(plan(a, step("b", a, retry=ONCE, reads=())), order=ORDER)
-    world.start()
+    world = begun(a, step("b", a, retry=ONCE, reads=()), order=ORDER)
     world.succeeds("a")
     no_effect(world, "b")
     change = Change(path, "Bruges")
@@ -187,8 +180,7 @@ def test_a_condition_that_was_evaluated_has_used_the_fields_it_names(
 
 def test_a_condition_that_could_not_be_evaluated_is_evaluated_with_the_correction() -> None:
     a = step("a", when="length(input.token) > `2`", on_failure=Archive())
-    world = World(plan(a), order={"token": 1})
-    world.start()
+    world = begun(a, order={"token": 1})
     assert world.record("a").error is not None
     world.correct(TOKEN)
     world.start()
@@ -199,8 +191,7 @@ def test_a_condition_that_could_not_be_evaluated_is_evaluated_with_the_correctio
 def fanned_out() -> World:
     """Item 0 is done, item 1 was refused without effect."""
     pick = step("pick", for_each="input.lines", retry=ONCE, reads=())
-    world = World(plan(pick), order=ORDER)
-    world.start()
+    world = begun(pick, order=ORDER)
     world.succeeds("pick[0]")
     no_effect(world, "pick[1]")
     return world
@@ -227,8 +218,7 @@ def test_an_item_is_corrected_and_its_number_is_not() -> None:
 
 def test_an_undone_task_begins_again_with_the_corrected_input() -> None:
     a = step("a", compensation=FENCED)
-    world = World(plan(a, step("b", a, retry=ONCE), on_failure=Undo()), order=ORDER)
-    world.start()
+    world = begun(a, step("b", a, retry=ONCE), on_failure=Undo(), order=ORDER)
     world.succeeds("a")
     no_effect(world, "b")
     world.start()
@@ -322,8 +312,7 @@ def test_a_step_keeps_the_input_of_its_key_when_the_input_is_corrected_again() -
 
 def test_a_step_that_begins_at_another_agent_keeps_the_input_of_its_key() -> None:
     a = step("a", agents=("x", "y"), compensation=FENCED, retry=ONCE, reads=("lines",))
-    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(a, step("b", retry=ONCE), order=ORDER)
     world.fails("a")
     world.start()
     no_effect(world, "b")
@@ -355,8 +344,7 @@ def with_records(world: World, **records: StepRecord) -> World:
 )
 def test_a_condition_is_evaluated_once(record: StepRecord) -> None:
     gate = step("gate", when="input.token == 'old'", reads=(), agents=("worker", "other"))
-    world = World(plan(gate, step("b", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(gate, step("b", retry=ONCE), order=ORDER)
     no_effect(world, "b")
     world.is_refused("gate")
     with_records(world, gate=record)
@@ -366,8 +354,7 @@ def test_a_condition_is_evaluated_once(record: StepRecord) -> None:
 
 def test_a_step_that_was_skipped_has_used_only_what_its_condition_names() -> None:
     gate = step("gate", when="input.token == 'none'")
-    world = World(plan(gate, step("b", gate, retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(gate, step("b", gate, retry=ONCE), order=ORDER)
     assert world.state("gate") is ProcessState.SKIPPED
     no_effect(world, "b")
     world.correct(Change(("note",), "x"))
@@ -375,8 +362,7 @@ def test_a_step_that_was_skipped_has_used_only_what_its_condition_names() -> Non
 
 def test_an_item_that_was_left_out_and_may_have_happened_has_used_the_input() -> None:
     pick = step("pick", for_each="input.lines", retry=ONCE, tolerate=1, reads=("token",))
-    world = World(plan(pick, step("b", retry=ONCE, reads=())), order=ORDER)
-    world.start()
+    world = begun(pick, step("b", retry=ONCE, reads=()), order=ORDER)
     world.is_refused("pick[0]")
     assert world.state("pick[0]") is ProcessState.SKIPPED
     no_effect(world, "b")
@@ -388,8 +374,7 @@ def test_an_item_that_was_left_out_and_may_have_happened_has_used_the_input() ->
 
 def test_one_finished_item_has_used_what_all_items_read() -> None:
     pick = step("pick", for_each="input.lines", retry=ONCE, reads=("token",))
-    world = World(plan(pick), order=ORDER)
-    world.start()
+    world = begun(pick, order=ORDER)
     world.succeeds("pick[0]")
     no_effect(world, "pick[1]")
     assert "token was used by pick" in refusal(world, lambda: world.correct(TOKEN))
@@ -397,8 +382,7 @@ def test_one_finished_item_has_used_what_all_items_read() -> None:
 
 def test_items_that_are_known_have_used_their_list_and_their_condition() -> None:
     pick = step("pick", for_each="input.lines", when="input.token == 'old'", reads=())
-    world = World(plan(pick, step("b", retry=ONCE, reads=())), order=ORDER)
-    world.start()
+    world = begun(pick, step("b", retry=ONCE, reads=()), order=ORDER)
     no_effect(world, "b")
     for name in ("pick[0]", "pick[1]"):
         no_effect(world, name)
@@ -410,8 +394,7 @@ def test_items_that_are_known_have_used_their_list_and_their_condition() -> None
 
 def test_a_list_of_items_that_was_not_read_yet_may_get_another_length() -> None:
     a = step("a", retry=ONCE, reads=())
-    world = World(plan(a, step("pick", a, for_each="input.lines", reads=())), order=ORDER)
-    world.start()
+    world = begun(a, step("pick", a, for_each="input.lines", reads=()), order=ORDER)
     no_effect(world, "a")
     world.correct(Change(("lines", 2), {"sku": "c"}))
     world.start()
@@ -424,8 +407,7 @@ def test_a_list_of_items_that_was_not_read_yet_may_get_another_length() -> None:
 def test_a_condition_on_a_result_has_used_no_field_of_that_name() -> None:
     a = step("a", reads=())
     gate = step("gate", a, when="results.a.ok", reads=())
-    world = World(plan(a, gate, step("b", gate, retry=ONCE)), order={**ORDER, "a": 1})
-    world.start()
+    world = begun(a, gate, step("b", gate, retry=ONCE), order={**ORDER, "a": 1})
     world.succeeds("a", {"ok": True})
     world.succeeds("gate")
     no_effect(world, "b")
@@ -434,8 +416,7 @@ def test_a_condition_on_a_result_has_used_no_field_of_that_name() -> None:
 
 def test_an_undone_task_that_begins_again_has_used_nothing() -> None:
     pick = step("pick", for_each="input.lines", when="input.token", compensation=FENCED)
-    world = World(plan(pick, step("b", pick, retry=ONCE), on_failure=Undo()), order=ORDER)
-    world.start()
+    world = begun(pick, step("b", pick, retry=ONCE), on_failure=Undo(), order=ORDER)
     world.succeeds("pick[0]")
     world.succeeds("pick[1]")
     no_effect(world, "b")
@@ -450,8 +431,7 @@ def test_an_undone_task_that_begins_again_has_used_nothing() -> None:
 
 def test_a_cancelled_task_begins_again_with_the_corrected_input() -> None:
     a = step("a", compensation=FENCED)
-    world = World(plan(a, step("b", a)), order=ORDER)
-    world.start()
+    world = begun(a, step("b", a), order=ORDER)
     world.cancel()
     world.start()
     world.succeeds("a")
@@ -538,8 +518,7 @@ def test_the_largest_input_is_allowed() -> None:
 
 
 def test_a_step_that_waited_and_did_not_happen_goes_on_at_once() -> None:
-    world = World(plan(step("a"), step("b", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(step("a"), step("b", retry=ONCE), order=ORDER)
     world.fails("a")
     no_effect(world, "b")
     world.wait(HOUR)
@@ -551,8 +530,7 @@ def test_a_step_that_waited_and_did_not_happen_goes_on_at_once() -> None:
 
 def test_a_step_that_is_to_begin_at_another_agent_gets_the_corrected_input() -> None:
     a = step("a", agents=("worker", "other"), agent="")
-    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(a, step("b", retry=ONCE), order=ORDER)
     world.fails("a")
     no_effect(world, "b")
     moved = step_record(agent="other", tried=("worker",), complete_by=world.now)
@@ -566,8 +544,7 @@ def test_a_step_that_is_to_begin_at_another_agent_gets_the_corrected_input() -> 
 def test_a_step_that_begins_at_another_agent_after_a_failed_undo_gets_the_corrected_input() -> None:
     once = Compensation(fences_late_performs=True, retry=ONCE)
     a = step("a", agents=("x", "y"), compensation=once, retry=ONCE)
-    world = World(plan(a, on_failure=Archive()), order=ORDER)
-    world.start()
+    world = begun(a, on_failure=Archive(), order=ORDER)
     world.fails("a")
     world.start()
     world.is_refused("a")
@@ -582,8 +559,7 @@ def test_a_step_that_begins_at_another_agent_after_a_failed_undo_gets_the_correc
 
 
 def test_a_fresh_key_is_given_without_an_undo_to_what_did_not_happen() -> None:
-    world = World(plan(step("a", retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(step("a", retry=ONCE), order=ORDER)
     world.is_refused("a")
     world.wait(HOUR)
     world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
@@ -592,8 +568,7 @@ def test_a_fresh_key_is_given_without_an_undo_to_what_did_not_happen() -> None:
 
 
 def test_a_word_that_it_did_not_happen_does_not_spare_the_undo_of_a_call_that_may_hang() -> None:
-    world = World(plan(step("a", retry=ONCE, compensation=FENCED)), order=ORDER)
-    world.start()
+    world = begun(step("a", retry=ONCE, compensation=FENCED), order=ORDER)
     world.is_refused("a")
     world.wait(HOUR)
     world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
@@ -601,8 +576,7 @@ def test_a_word_that_it_did_not_happen_does_not_spare_the_undo_of_a_call_that_ma
 
 
 def test_a_failed_undo_before_a_new_key_may_be_named() -> None:
-    world = World(plan(step("a", compensation=FENCED, retry=ONCE)), order=ORDER)
-    world.start()
+    world = begun(step("a", compensation=FENCED, retry=ONCE), order=ORDER)
     world.is_refused("a")
     world.correct(TOKEN)
     world.start()
@@ -618,8 +592,7 @@ def test_a_failed_undo_before_a_new_key_may_be_named() -> None:
 @pytest.mark.parametrize("items", ["@.input.lines", "@ | input.lines"])
 def test_the_number_of_items_is_checked_however_the_list_is_named(items: str) -> None:
     pick = step("pick", for_each=items, retry=ONCE, reads=())
-    world = World(plan(pick), order=ORDER)
-    world.start()
+    world = begun(pick, order=ORDER)
     world.succeeds("pick[0]")
     no_effect(world, "pick[1]")
     more = Change(("lines", 2), {"sku": "d"})
@@ -629,8 +602,7 @@ def test_the_number_of_items_is_checked_however_the_list_is_named(items: str) ->
 def test_a_condition_that_names_the_whole_data_has_used_all_of_the_input() -> None:
     a = step("a", when="@.input.token == 'old'", reads=())
     b = step("b", when="length(values(@)) > `0`", reads=())
-    world = World(plan(a, b, step("c", a, b, retry=ONCE, reads=())), order=ORDER)
-    world.start()
+    world = begun(a, b, step("c", a, b, retry=ONCE, reads=()), order=ORDER)
     world.succeeds("a")
     world.succeeds("b")
     no_effect(world, "c")

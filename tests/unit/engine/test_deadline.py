@@ -10,13 +10,12 @@ from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.due import due
 from roundsman.engine.eligibility import decided
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.events import AgentView, Extend, InspectAt
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
+from tests.support.machine_world import T0, StepOptions, World, begun, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
 from tests.support.restored_stories import restored
 from tests.support.steps import stored_step
@@ -61,14 +60,14 @@ def test_a_perform_is_cut_to_the_deadline() -> None:
     world = limited()
     world.wait(9 * 60 + 50).start()
     assert stored_step(world.record("a")).complete_by == DEADLINE
-    assert request_for(world.plan, world.task, "a", None, world.now).complete_by == DEADLINE
+    assert world.request("a").complete_by == DEADLINE
 
 
 def test_a_request_that_may_wait_long_in_its_queue_ends_at_the_deadline() -> None:
     world = limited(compensation=FENCED, complete_within=timedelta(minutes=5))
     world.start()
     assert stored_step(world.record("a")).complete_by == T0 + 5 * MINUTE
-    assert request_for(world.plan, world.task, "a", None, world.now).complete_by == DEADLINE
+    assert world.request("a").complete_by == DEADLINE
 
 
 def test_a_queue_that_is_behind_gives_no_time_after_the_deadline() -> None:
@@ -141,10 +140,9 @@ def test_at_its_deadline_the_task_fails_with_its_own_reason() -> None:
 
 
 def test_the_limit_that_passes_first_is_the_reason() -> None:
-    world = World(
-        plan(step("a"), deadline=TEN_MINUTES), ProcessingOptions(complete_within=5 * MINUTE)
+    world = begun(
+        step("a"), deadline=TEN_MINUTES, asked=ProcessingOptions(complete_within=5 * MINUTE)
     )
-    world.start()
     world.fails("a", retry_after=HOUR * SECOND // 2)
     world.wait_until(DEADLINE).inspect()
     assert world.task.ending is not None
@@ -241,8 +239,7 @@ def test_a_step_that_waits_for_its_callback_is_extended_up_to_the_deadline() -> 
 
 
 def test_an_undo_is_extended_beyond_the_deadline() -> None:
-    world = World(plan(step("a", compensation=FENCED), deadline=TEN_MINUTES, on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), deadline=TEN_MINUTES, on_failure=Undo())
     world.ask_undo()
     world.wait_until(DEADLINE).inspect()
     world.start()
@@ -301,8 +298,7 @@ def test_an_undone_task_that_begins_again_is_free_of_the_deadline_that_undid_it(
 
 def test_a_task_whose_last_failed_step_is_resolved_is_free_of_a_deadline_that_passed() -> None:
     a = step("a", retry=ONCE)
-    world = World(plan(a, step("b", a), deadline=TEN_MINUTES))
-    world.start()
+    world = begun(a, step("b", a), deadline=TEN_MINUTES)
     world.is_refused("a")
     world.wait_until(DEADLINE).resolve("a", did=True)
     assert world.task.deadline is None
@@ -311,11 +307,10 @@ def test_a_task_whose_last_failed_step_is_resolved_is_free_of_a_deadline_that_pa
 
 def test_a_request_that_is_sent_again_after_the_deadline_ends_at_it_still() -> None:
     a = step("a", compensation=FENCED, complete_within=timedelta(minutes=5))
-    world = World(plan(a, step("b"), step("c", a), deadline=TEN_MINUTES))
-    world.start()
+    world = begun(a, step("b"), step("c", a), deadline=TEN_MINUTES)
     world.wait_until(DEADLINE).succeeds("b")
     assert world.task.ending is not None
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.complete_by == DEADLINE
 
 
@@ -325,8 +320,7 @@ def test_under_the_newest_plan_a_task_keeps_the_deadline_it_was_submitted_with()
     world.is_refused("a")
     world.resubmit(under=plan(step("a"), deadline=timedelta(minutes=30)))
     assert world.task.deadline == DEADLINE
-    plain = World(plan(step("a", retry=ONCE)))
-    plain.start()
+    plain = begun(step("a", retry=ONCE))
     plain.is_refused("a")
     plain.resubmit(under=plan(step("a"), deadline=TEN_MINUTES))
     assert plain.task.deadline is None

@@ -14,7 +14,7 @@ from roundsman.engine.effects import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepRecord, StepToAdd
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 from tests.support.steps import changed_step, step_record
 
 P = ProcessState
@@ -112,8 +112,7 @@ def undo_all(world: World) -> None:
 def test_an_undone_task_names_the_kind_of_an_added_step_whose_effect_stands_from_before() -> None:
     note, leg = step("note", compensation=None), step("leg", compensation=FENCED)
     ship = step("ship", "find", retry=ONCE)
-    world = World(plan(FIND, ship, may_add=(note, leg), on_failure=Undo()))
-    world.start()
+    world = begun(FIND, ship, may_add=(note, leg), on_failure=Undo())
     world.adds("find", StepToAdd("note[x]", input={}), StepToAdd("leg[y]", input={}))
     world.succeeds("note[x]")
     world.succeeds("leg[y]")
@@ -133,8 +132,7 @@ def test_an_undone_task_names_the_former_items_whose_effects_stand_from_before()
 
 def test_an_undone_task_names_a_step_that_its_plan_has_no_more() -> None:
     mail = step("mail", "find", compensation=None)
-    world = World(plan(FIND, mail, step("ship", "mail", retry=ONCE), on_failure=Undo()))
-    world.start()
+    world = begun(FIND, mail, step("ship", "mail", retry=ONCE), on_failure=Undo())
     world.succeeds("find")
     world.succeeds("mail")
     assert stand_after_a_second_undo(world, under=plan(FIND, on_failure=Undo())) == {"mail"}

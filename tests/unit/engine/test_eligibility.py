@@ -19,7 +19,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, Task
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, plan, step
 from tests.support.operator_stories import FENCED, ONCE, archived, undone
 
 ASKED = CommandSource("c-9", "ann", "the service is back")
@@ -74,8 +74,7 @@ def test_what_the_engine_refuses_is_refused_in_its_words() -> None:
 
 def test_a_correction_is_judged_by_the_content_of_the_order() -> None:
     a = step("a", retry=ONCE)
-    world = World(plan(a), order={"card": {"token": "old"}})
-    world.start()
+    world = begun(a, order={"card": {"token": "old"}})
     error = StepError("Refused", "no")
     world.reply("a", Outcome.PERMANENT, error=error, effect=Effect.NONE)
     change = Change(("card", "token"), "new")

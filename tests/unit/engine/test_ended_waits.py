@@ -21,7 +21,7 @@ from tests.support.ended_wait_stories import (
     undone,
     waiting,
 )
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import World, begun, requests_in, step
 from tests.support.steps import stored_step
 
 # --- The end of the wait -----------------------------------------------------------------------
@@ -110,8 +110,7 @@ def test_the_wait_of_an_unfenced_step_ends_too_if_nothing_is_to_be_undone() -> N
 
 
 def test_the_history_names_the_attempt_whose_wait_was_ended() -> None:
-    world = World(plan(step("a", compensation=FENCED), step("b", retry=ONCE), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), step("b", retry=ONCE), on_failure=Undo())
     for _ in range(2):
         world.fails("a")
         world.wait(60).start()
@@ -269,8 +268,7 @@ def test_a_person_may_ask_for_the_undo_that_waits_for_the_answer() -> None:
 
 
 def test_a_task_that_is_being_archived_may_be_left_as_it_is() -> None:
-    world = World(plan(*(step(name, retry=ONCE) for name in "abc"), on_failure=Archive()))
-    world.start()
+    world = begun(*(step(name, retry=ONCE) for name in "abc"), on_failure=Archive())
     world.is_refused("a")
     world.cancel(undo=False)
     world.is_refused("b")

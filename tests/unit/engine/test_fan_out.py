@@ -10,18 +10,18 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, step_of
 from tests.support.fan_out_stories import FENCED, lines, of, pick, picking
-from tests.support.machine_world import World, plan, requests_in, states, step
+from tests.support.machine_world import World, begun, plan, requests_in, states, step
 from tests.support.steps import stored_step
 
 P = ProcessState
 
 
 def item(world: World, name: str) -> Json:
-    return request_for(world.plan, world.task, name, world.order, world.now).item
+    return world.request(name).item
 
 
 def results(world: World, name: str) -> object:
-    return request_for(world.plan, world.task, name, world.order, world.now).results
+    return world.request(name).results
 
 
 # --- The plan ------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_every_item_is_claimed_at_once_with_its_own_record_and_request() -> None
         {"sku": "KB-1"},
         {"sku": "KB-2"},
     ]
-    request = request_for(world.plan, world.task, "pick[2]", world.order, world.now)
+    request = world.request("pick[2]")
     assert request.step == "pick[2]"
     assert request.idempotency_key == "ord-1/pick[2]/perform"
     assert request.input == world.order
@@ -141,8 +141,7 @@ def test_a_false_condition_skips_the_step_as_a_whole_and_no_item_asks_again() ->
 
 def test_items_may_come_from_what_steps_before_answered() -> None:
     quote = step("quote")
-    world = World(plan(quote, pick(quote, for_each="results.quote.offers")), order={})
-    world.start()
+    world = begun(quote, pick(quote, for_each="results.quote.offers"), order={})
     world.succeeds("quote", {"offers": ["A", "B"]})
     assert [item(world, "pick[0]"), item(world, "pick[1]")] == ["A", "B"]
 
@@ -150,8 +149,7 @@ def test_items_may_come_from_what_steps_before_answered() -> None:
 def test_what_a_step_beside_it_answers_later_changes_no_item() -> None:
     """`results` in a for_each is what the steps before answered, and nothing else."""
     beside = step("beside")
-    world = World(plan(pick(for_each="results.* || input.lines"), beside), order=lines(2))
-    world.start()
+    world = begun(pick(for_each="results.* || input.lines"), beside, order=lines(2))
     world.succeeds("beside", {"a": 1})
     assert item(world, "pick[1]") == {"sku": "KB-1"}
 
@@ -159,8 +157,7 @@ def test_what_a_step_beside_it_answers_later_changes_no_item() -> None:
 def test_the_order_of_an_answers_keys_is_not_that_of_the_message_that_brought_it() -> None:
     """An agent in another language may send them in any order; stored they are sorted."""
     quote = step("quote")
-    world = World(plan(quote, pick(quote, for_each="results.quote.*")), order={})
-    world.start()
+    world = begun(quote, pick(quote, for_each="results.quote.*"), order={})
     world.succeeds("quote", {"b": "B", "a": "A"})
     records = [item(world, "pick[0]"), item(world, "pick[1]")]
     world.task = read_task(task_item(world.task))
@@ -170,8 +167,7 @@ def test_the_order_of_an_answers_keys_is_not_that_of_the_message_that_brought_it
 def test_an_item_is_the_same_when_its_undo_is_made_again_after_all_else_is_undone() -> None:
     quote = step("quote", compensation=FENCED)
     picked = pick(quote, compensation=FENCED, for_each="results.quote")
-    world = World(plan(quote, picked, step("ship", picked), on_failure=Undo()), order={})
-    world.start()
+    world = begun(quote, picked, step("ship", picked), on_failure=Undo(), order={})
     world.succeeds("quote", ["A", "B"])
     world.succeeds("pick[0]")
     world.succeeds("pick[1]", {"bin": 7})
@@ -182,7 +178,7 @@ def test_an_item_is_the_same_when_its_undo_is_made_again_after_all_else_is_undon
     assert world.task_state() is TaskState.ARCHIVED
     world.resubmit()
     world.start()
-    request = request_for(world.plan, world.task, "pick[1]", world.order, world.now)
+    request = world.request("pick[1]")
     assert (request.operation, request.item) == ("undo", "B")
     assert request.perform_key == "ord-1/pick[1]/perform"
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
-from roundsman.engine.requests import request_for
 from roundsman.model.events import (
     CommandSource,
     Extend,
@@ -19,7 +18,7 @@ from roundsman.model.events import (
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.wire.commands import command_of, read_command
 from tests.support.fan_out_stories import FENCED, of, pick, picking
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import World, begun, plan, requests_in, step
 from tests.support.steps import step_record, stored_step
 
 P = ProcessState
@@ -122,8 +121,7 @@ def begun_anew() -> World:
     """Two items were picked and undone, and all begins anew."""
     quote = step("quote")
     picked = pick(quote, compensation=FENCED, for_each="results.quote")
-    world = World(plan(quote, picked, step("ship", picked), on_failure=Undo()), order={})
-    world.start()
+    world = begun(quote, picked, step("ship", picked), on_failure=Undo(), order={})
     world.succeeds("quote", ["A", "B"])
     world.succeeds("pick[0]")
     world.succeeds("pick[1]")
@@ -140,10 +138,7 @@ def begun_anew() -> World:
 def test_what_begins_anew_counts_its_items_anew_and_uses_no_spent_key() -> None:
     world = begun_anew()
     world.succeeds("quote", ["A", "B", "C"])
-    keys = [
-        request_for(world.plan, world.task, f"pick[{n}]", None, world.now).idempotency_key
-        for n in range(3)
-    ]
+    keys = [world.request(f"pick[{n}]").idempotency_key for n in range(3)]
     assert keys == ["ord-1/pick[0]/perform/2", "ord-1/pick[1]/perform/2", "ord-1/pick[2]/perform"]
 
 
@@ -172,8 +167,7 @@ def test_no_item_of_the_first_time_stays_open_where_there_are_none_the_second() 
 def test_a_step_that_was_never_reached_the_second_time_keeps_its_spent_key_too() -> None:
     first = step("first", compensation=FENCED)
     second = step("second", first, compensation=FENCED)
-    world = World(plan(first, second, on_failure=Undo()))
-    world.start()
+    world = begun(first, second, on_failure=Undo())
     world.succeeds("first")
     world.is_refused("second")
     world.succeeds("second")

@@ -14,7 +14,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.item_size import item_size
-from tests.support.machine_world import World, plan
+from tests.support.machine_world import World, begun
 
 MOST = 100
 ITEM_LIMIT = 400 * 1024
@@ -27,9 +27,7 @@ def one_kb(number: int) -> dict[str, Json]:
 
 def hundred(*, tolerate: float = 0, result_limit: int = 4_096) -> World:
     picked = replace(pick(tolerate=tolerate, compensation=FENCED), result_limit=result_limit)
-    world = World(plan(picked, on_failure=Undo()), order=lines(MOST))
-    world.start()
-    return world
+    return begun(picked, on_failure=Undo(), order=lines(MOST))
 
 
 def size(world: World) -> int:

@@ -7,7 +7,6 @@ import pytest
 from roundsman.alerts.samples import Sample
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
-from roundsman.engine.requests import request_for
 from roundsman.model.events import Outcome
 from roundsman.model.failure import UNDO_FAILED, failure_of
 from roundsman.model.instants import SECOND
@@ -42,7 +41,7 @@ def test_an_item_without_compensation_is_left_out_and_keeps_its_error() -> None:
         "left out (1 of 1 that may fail); its effect may stand"
     ]
     assert world.state("ship") is P.PROCESSING
-    request = request_for(world.plan, world.task, "ship", world.order, world.now)
+    request = world.request("ship")
     assert request.results == {"pick": [None, None]}
     world.succeeds("ship")
     assert world.task_state() is TaskState.COMPLETED
@@ -273,10 +272,7 @@ def test_items_left_out_begin_anew_with_all_others() -> None:
     assert world.task_state() is TaskState.UNDONE
     world.resubmit(again=True)
     world.start()
-    keys = [
-        request_for(world.plan, world.task, f"pick[{n}]", world.order, world.now).idempotency_key
-        for n in range(2)
-    ]
+    keys = [world.request(f"pick[{n}]").idempotency_key for n in range(2)]
     assert keys == ["ord-1/pick[0]/perform/2", "ord-1/pick[1]/perform/2"]
 
 

@@ -2,14 +2,13 @@
 
 from roundsman.engine.history import refusal
 from roundsman.model.events import Cancel, CommandSource
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import begun, step
 
 ASKED = CommandSource("c-1", "ann", "late", sender="AROAOPS:ann", forwarded_for="AROAFORGED:x")
 
 
 def test_the_row_of_a_command_names_its_sender_and_no_other_row_does() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     rows = world.apply(Cancel(ASKED)).history
     [row] = [row for row in rows if row.kind == "cancel"]
     assert (row.by, row.command_id, row.sender) == ("ann", "c-1", "AROAOPS:ann")

@@ -10,7 +10,7 @@ from roundsman.model.events import Decision, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 from tests.support.steps import stored_step
 
 a = step("a")
@@ -29,8 +29,7 @@ def look(world: World, at: int, *, commands_wait: bool = True) -> Decision:
 
 def ready() -> World:
     """A step whose first attempt was not answered, and that is to be claimed until T0 + 60 s."""
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     return world.wait(30)
 
 
@@ -102,8 +101,7 @@ def test_a_claim_ends_the_lateness() -> None:
 
 
 def test_a_start_is_sent_if_one_of_the_steps_was_never_started() -> None:
-    world = World(plan(a, step("b", complete_within=a.complete_within * 2)))
-    world.start()
+    world = begun(a, step("b", complete_within=a.complete_within * 2))
     look(world, T0 + 30 * SECOND)
     assert asks(look(world, T0 + 60 * SECOND)), "b is late only now"
     assert world.record("a").late_since is not None
@@ -111,8 +109,7 @@ def test_a_start_is_sent_if_one_of_the_steps_was_never_started() -> None:
 
 
 def test_an_undo_is_not_started_again_either() -> None:
-    world = World(plan(step("a", compensation=Compensation()), step("b", "a"), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=Compensation()), step("b", "a"), on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
     due = world.record("a").not_before
@@ -158,8 +155,7 @@ def test_the_start_of_a_scheduled_task_was_not_sent_before_its_time() -> None:
 
 
 def test_the_start_for_a_reminder_is_not_sent_again_while_commands_wait() -> None:
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     world.waits_for_callback("a", 3_000, remind_every=600)
     at = T0 + 600 * SECOND
     assert asks(look(world, at, commands_wait=False))
@@ -169,8 +165,7 @@ def test_the_start_for_a_reminder_is_not_sent_again_while_commands_wait() -> Non
 
 
 def test_a_reminder_does_not_stand_in_for_a_step_that_was_never_started() -> None:
-    world = World(plan(a, step("b")))
-    world.start()
+    world = begun(a, step("b"))
     world.waits_for_callback("a", 3_000, remind_every=30)
     decision = look(world, T0 + 30 * SECOND)
     assert world.state("b") is ProcessState.PENDING
@@ -178,7 +173,6 @@ def test_a_reminder_does_not_stand_in_for_a_step_that_was_never_started() -> Non
 
 
 def test_a_task_of_which_nothing_is_ready_asks_for_no_start() -> None:
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     assert not asks(look(world, T0 + SECOND))
     assert not asks(look(world, T0 + SECOND, commands_wait=False))

@@ -276,6 +276,31 @@ def test_an_archived_order_of_which_a_result_is_read_is_not_resubmitted() -> Non
     assert world.state("a") is ProcessState.PROCESSED
 
 
+def test_an_archived_order_of_which_a_result_is_read_goes_on_only_once_it_has_the_result() -> None:
+    world = World(plan(_A, step("b", _A), step("c"), on_failure=Archive()))
+    world.start()
+    world.is_refused("c")
+    world.succeeds("a", LONG)
+    decision = world.resolve("c")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert "it stays Archived: the result of a was left out" in decision.reason
+    world.resolve("a", result=1)
+    assert world.task_state() is TaskState.PENDING
+    assert requests_in(world.start()) == ["b"]
+
+
+@pytest.mark.parametrize(("did", "state"), [(True, "Completed"), (False, "Archived")])
+def test_a_step_that_is_resolved_adds_no_reader_of_a_result_unless_it_begins_again(
+    did: bool, state: str
+) -> None:
+    world = World(plan(_A, step("c"), may_add=(step("leg"),), on_failure=Archive()))
+    world.start()
+    world.is_refused("c")
+    world.succeeds("a", LONG)
+    world.resolve("c", did=did)
+    assert world.task_state() == state
+
+
 @pytest.mark.parametrize(
     ("name", "record", "why"),
     [

@@ -9,7 +9,7 @@ from roundsman.model.events import Decision, Outcome
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, step
 
 BANK = "AROABANK:signer"
 NO = StepError("No", "no")
@@ -18,8 +18,7 @@ Row = tuple[str | None, int | None, str, str | None]
 
 
 def waiting() -> World:
-    world = World(plan(step("a"), step("b")))
-    world.start()
+    world = begun(step("a"), step("b"))
     world.waits_for_callback("a", 600)
     return world
 
@@ -49,15 +48,13 @@ def test_and_the_agent_that_answers_itself_while_the_attempt_waits(outcome: Outc
 
 
 def test_and_who_answers_by_a_token_before_the_agent_says_that_it_waits() -> None:
-    world = World(plan(step("a"), step("b")))
-    world.start()
+    world = begun(step("a"), step("b"))
     decision = world.reply("a", Outcome.SUCCEEDED, callback=True, sender=BANK)
     assert answers(decision) == an_answer(Outcome.SUCCEEDED, 1)
 
 
 def test_the_reply_of_an_attempt_that_does_not_wait_is_no_answer() -> None:
-    world = World(plan(step("a"), step("b")))
-    world.start()
+    world = begun(step("a"), step("b"))
     assert answers(world.succeeds("a")) == []
     assert answers(world.fails("b")) == []
 
@@ -97,8 +94,7 @@ def test_what_counts_for_nothing_answers_nothing() -> None:
 
 def one_failed(*others: str) -> World:
     """`a` has failed for good."""
-    world = World(plan(step("a", retry=ONCE), *(step(name) for name in others)))
-    world.start()
+    world = begun(step("a", retry=ONCE), *(step(name) for name in others))
     world.is_refused("a")
     assert world.state("a") is ProcessState.ERROR
     return world
@@ -134,8 +130,7 @@ def test_a_late_no_to_a_failed_step_is_not_recorded() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.PROGRESS, Outcome.WAITING])
 def test_a_reply_with_the_token_that_ends_nothing_does_not_end_the_wait(outcome: Outcome) -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.wait(40).waits_for_callback("a", 600)
     wait = world.record("a").situation
     world.wait(40).reply("a", outcome, callback=True)
@@ -143,8 +138,7 @@ def test_a_reply_with_the_token_that_ends_nothing_does_not_end_the_wait(outcome:
 
 
 def test_an_answer_after_the_end_of_the_request_leaves_nothing_to_wait_for() -> None:
-    world = World(plan(step("a", compensation=Compensation())))
-    world.start()
+    world = begun(step("a", compensation=Compensation()))
     world.until_overdue("a").wait(60).waits_for_callback("a", 600)
     assert world.record("a").acts_until is None
     world.reply("a", Outcome.SUCCEEDED, callback=True)
@@ -152,8 +146,7 @@ def test_an_answer_after_the_end_of_the_request_leaves_nothing_to_wait_for() -> 
 
 
 def test_the_time_that_was_added_before_a_wait_is_given_to_the_attempt_after_it() -> None:
-    world = World(plan(step("a", complete_within=timedelta(minutes=1))))
-    world.start()
+    world = begun(step("a", complete_within=timedelta(minutes=1)))
     world.extend(120, "a")
     world.waits_for_callback("a", 600)
     world.reply("a", Outcome.TRANSIENT, error=NO, callback=True)
@@ -161,8 +154,7 @@ def test_the_time_that_was_added_before_a_wait_is_given_to_the_attempt_after_it(
 
 
 def test_an_answer_before_the_wait_is_known_does_not_end_the_time_of_the_request() -> None:
-    world = World(plan(step("a", compensation=Compensation())))
-    world.start()
+    world = begun(step("a", compensation=Compensation()))
     until = world.record("a").until
     world.reply("a", Outcome.SUCCEEDED, callback=True)
     assert world.record("a").situation == Ended(how=End.SUCCEEDED, until=until)

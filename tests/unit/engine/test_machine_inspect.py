@@ -11,7 +11,7 @@ from roundsman.model.events import AgentView, StartTask, attempt_of
 from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 
 a = step("a")
@@ -19,9 +19,7 @@ b = step("b", a)
 
 
 def started() -> World:
-    world = World(plan(a, b))
-    world.start()
-    return world
+    return begun(a, b)
 
 
 def test_nothing_that_is_still_in_time_is_touched() -> None:
@@ -58,8 +56,7 @@ def test_an_overdue_step_below_the_threshold_is_requeued_and_counted() -> None:
 def test_an_overdue_step_at_the_threshold_is_given_up(
     strategy: Archive | Undo | None, end: TaskState
 ) -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=2), on_failure=strategy)))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=2), on_failure=strategy))
     world.overdue("a")
     world.start()
     decision = world.overdue("a")
@@ -72,8 +69,7 @@ def test_an_overdue_step_at_the_threshold_is_given_up(
 
 def test_an_overdue_step_at_the_threshold_waits_where_its_plan_says_so() -> None:
     strategy = Wait(timedelta(minutes=5), times=1, then=Archive())
-    world = World(plan(step("a", retry=Retry(max_attempts=1), on_failure=strategy)))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=1), on_failure=strategy))
     decision = world.overdue("a")
     assert world.task_state() is TaskState.RETRY
     assert world.record("a").not_before == world.now + 300_000
@@ -98,8 +94,7 @@ def test_a_request_that_its_agent_never_read_is_sent_again_without_counting() ->
 
 
 def test_only_the_mark_of_the_tasks_own_queue_says_that_a_request_was_not_read() -> None:
-    world = World(plan(a, priority=Priority.URGENT))
-    world.start()
+    world = begun(a, priority=Priority.URGENT)
     world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
     world.overdue("a")
     assert world.record("a").failure_count == 1
@@ -146,25 +141,18 @@ def test_a_timer_before_the_next_attempt_is_due_leaves_it_waiting() -> None:
 
 
 def test_no_step_should_be_started_by_an_instant_after_the_tasks_end() -> None:
-    world = World(plan(a, complete_within=timedelta(seconds=40)))
-    world.start()
+    world = begun(a, complete_within=timedelta(seconds=40))
     world.overdue("a")
     assert stored_step(world.record("a")).complete_by == T0 + 40_000
-    waiting = World(plan(a, complete_within=timedelta(seconds=40)))
-    waiting.start()
+    waiting = begun(a, complete_within=timedelta(seconds=40))
     waiting.wait(29).fails("a", retry_after=10_000)
     assert stored_step(waiting.record("a")).complete_by == T0 + 40_000
 
 
 def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under_way() -> None:
-    world = World(
-        plan(
-            a,
-            step("c", complete_within=timedelta(seconds=50)),
-            complete_within=timedelta(minutes=1),
-        )
+    world = begun(
+        a, step("c", complete_within=timedelta(seconds=50)), complete_within=timedelta(minutes=1)
     )
-    world.start()
     world.wait(40).inspect()
     world.start()
     decision = world.wait(20).inspect()
@@ -178,8 +166,7 @@ def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under
 
 
 def test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so() -> None:
-    world = World(plan(a, on_failure=Undo(), complete_within=timedelta(seconds=30)))
-    world.start()
+    world = begun(a, on_failure=Undo(), complete_within=timedelta(seconds=30))
     world.overdue("a")
     assert world.task_state() is TaskState.UNDONE
     assert world.owed()[-1] == "undone"
@@ -211,8 +198,7 @@ def test_a_task_whose_plan_is_not_stored_waits_for_what_is_under_way() -> None:
 
 
 def test_a_timer_looks_at_every_step_in_one_decision() -> None:
-    world = World(plan(step("a"), step("b"), step("c", complete_within=timedelta(minutes=2))))
-    world.start()
+    world = begun(step("a"), step("b"), step("c", complete_within=timedelta(minutes=2)))
     world.fails("b")
     world.wait(30).inspect()
     assert world.record("a").failure_count == 1
@@ -223,8 +209,7 @@ def test_a_timer_looks_at_every_step_in_one_decision() -> None:
 
 
 def test_a_ready_step_of_a_task_that_is_ending_is_not_made_ready_again() -> None:
-    world = World(plan(step("a", complete_within=timedelta(minutes=10)), step("b")))
-    world.start()
+    world = begun(step("a", complete_within=timedelta(minutes=10)), step("b"))
     world.fails("b", retry_after=1_000)
     world.wait_until(world.record("b").not_before).inspect()
     before = world.record("b")

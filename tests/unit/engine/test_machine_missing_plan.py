@@ -21,7 +21,7 @@ from tests.support.coping_stories import (
     cancelled_while_it_is_undone_to_go_on,
     cancelled_while_its_plan_is_missing,
 )
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, plan, step
 
 HOUR = 3_600
 
@@ -61,8 +61,7 @@ def test_a_cancelled_task_whose_undo_at_one_agent_cannot_go_on_waits_for_a_perso
 @pytest.mark.parametrize(("undoes", "kind"), [(False, "failed"), (True, "undo failed")])
 def test_the_history_has_the_attempt_that_ends_without_a_plan(undoes: bool, kind: str) -> None:
     a = step("a", compensation=Compensation(fences_late_performs=True))
-    world = World(plan(a, step("b", a), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", a), on_failure=Undo())
     if undoes:
         world.succeeds("a")
         world.is_refused("b")
@@ -216,8 +215,7 @@ def test_a_late_reply_to_a_task_archived_while_its_undo_was_to_be_made_changes_n
 
 def test_a_late_success_of_a_failed_step_leaves_an_archived_task_archived_whatever_it_was() -> None:
     """An undo was asked, and overdue while the plan was missing: nothing else would be left."""
-    world = World(plan(step("a", retry=Retry(max_attempts=1))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=1)))
     lock = world.lock("a")
     world.ask_undo()
     world.stored_plan = False

@@ -8,7 +8,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.coping_stories import LATER
 from tests.support.fan_out_stories import picking
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, plan, step
 from tests.support.operator_stories import archived
 from tests.support.steps import stored_step
 
@@ -17,8 +17,7 @@ ONCE = Retry(max_attempts=1)
 
 def one_failed() -> World:
     """`a` has failed, and the attempt of `b` is under way in an ending task."""
-    world = World(plan(step("a", retry=ONCE), step("b")))
-    world.start()
+    world = begun(step("a", retry=ONCE), step("b"))
     world.fails("a")
     assert not world.task.ended
     return world
@@ -49,8 +48,7 @@ def test_a_late_success_under_another_key_is_not_that_of_the_failed_step() -> No
 def test_a_no_by_an_earlier_callback_token_leaves_the_end_of_the_request_under_way() -> None:
     """The undo waits for the request that is at the agent now, and which nobody has answered."""
     a = step("a", compensation=Compensation(), retry=Retry(max_attempts=2))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     token = world.lock("a")
     world.waits_for_callback("a", 20)
     world.wait(20).inspect()
@@ -69,8 +67,7 @@ def test_a_start_before_its_time_says_when_the_task_starts() -> None:
 
 
 def test_without_its_plan_a_task_ends_for_that_reason_in_words_and_in_its_record() -> None:
-    world = World(plan(step("a"), step("b")))
-    world.start()
+    world = begun(step("a"), step("b"))
     world.fails("b", retry_after=600 * SECOND)
     world.stored_plan = False
     decision = world.wait(5).inspect()

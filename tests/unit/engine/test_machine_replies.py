@@ -12,7 +12,7 @@ from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, LeftOut, StepError
 from tests.support.coping_stories import FENCED
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import World, begun, plan, requests_in, step
 
 a = step("a")
 b = step("b", a)
@@ -20,9 +20,7 @@ EMPTY_ITEM = 2  # the quotes of a string
 
 
 def started() -> World:
-    world = World(plan(a, b))
-    world.start()
-    return world
+    return begun(a, b)
 
 
 def test_a_success_and_the_next_claim_are_one_decision() -> None:
@@ -80,8 +78,7 @@ def test_a_redelivered_success_sends_the_claims_again_that_it_made_itself() -> N
 
 def test_one_repeated_reply_before_twenty_parallel_steps_sends_no_request_twice() -> None:
     many = [step(f"s{number}", a) for number in range(20)]
-    world = World(plan(a, *many))
-    world.start()
+    world = begun(a, *many)
     lock, message = world.lock("a"), world.claimant()
     assert len(requests_in(world.succeeds("a", claimant=message))) == 20
     copies = [world.succeeds("a", lock=lock) for _ in range(4)]
@@ -135,8 +132,7 @@ def test_a_late_success_of_an_earlier_attempt_is_taken_while_the_step_is_open() 
 
 
 def test_a_late_success_is_not_taken_when_the_task_is_ending() -> None:
-    world = World(plan(a, step("c")))
-    world.start()
+    world = begun(a, step("c"))
     first = world.lock("a")
     world.overdue("a")
     world.start()
@@ -168,8 +164,7 @@ def test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on(ove
 
 
 def test_a_late_success_of_a_task_that_is_over_needs_its_plan() -> None:
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     lock = world.lock("a")
     world.is_refused("a")
     before = world.task
@@ -199,8 +194,7 @@ def test_a_reply_under_another_key_changes_nothing(key: str) -> None:
 
 
 def test_a_reply_under_an_older_key_changes_nothing_of_a_held_step() -> None:
-    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), on_failure=Undo())
     lock = world.lock("a")
     world.is_refused("a")
     world.succeeds("a")
@@ -233,8 +227,7 @@ def test_a_reply_for_a_step_or_an_operation_that_nobody_asked_for_changes_nothin
 
 def test_a_result_at_the_plans_limit_is_taken_and_one_byte_more_is_left_out() -> None:
     for size, fits in ((98, True), (99, False)):
-        world = World(plan(step("a", result_limit=100)))
-        world.start()
+        world = begun(step("a", result_limit=100))
         world.succeeds("a", "x" * size)
         assert (world.record("a").left_out is None) is fits
     assert world.task_state() is TaskState.COMPLETED
@@ -245,8 +238,7 @@ def test_a_result_at_the_plans_limit_is_taken_and_one_byte_more_is_left_out() ->
 
 
 def test_a_result_is_measured_in_bytes_and_not_in_characters() -> None:
-    world = World(plan(step("a", result_limit=100)))
-    world.start()
+    world = begun(step("a", result_limit=100))
     world.succeeds("a", "ü" * 50)
     assert world.record("a").left_out is not None
 
@@ -254,8 +246,7 @@ def test_a_result_is_measured_in_bytes_and_not_in_characters() -> None:
 def test_of_results_that_together_would_not_fit_that_which_crosses_the_line_is_left_out() -> None:
     large = 32 * 1024
     many = [step(f"s{number}", result_limit=large) for number in range(7)]
-    world = World(plan(*many))
-    world.start()
+    world = begun(*many)
     for found in many[:6]:
         world.succeeds(found.name, "x" * (large - EMPTY_ITEM))
     decision = world.succeeds("s6", "x" * (large - EMPTY_ITEM))
@@ -268,8 +259,7 @@ def test_of_results_that_together_would_not_fit_that_which_crosses_the_line_is_l
 
 def test_an_error_of_any_size_leaves_a_record_that_fits() -> None:
     many = [step(f"s{number}") for number in range(100)]
-    world = World(plan(*many))
-    world.start()
+    world = begun(*many)
     error = StepError("T" * 100_000, "\N{PILE OF POO}" * 50_000)
     for found in many:
         world.reply(found.name, Outcome.PERMANENT, error=error)
@@ -292,8 +282,7 @@ def test_a_reply_waits_for_a_plan_that_is_missing() -> None:
 
 
 def test_history_rows_are_numbered_by_version_and_unique() -> None:
-    world = World(plan(a, step("c")))
-    world.start()
+    world = begun(a, step("c"))
     decision = world.overdue("a")
     assert [row.seq for row in decision.history] == [3 * ROWS_A_VERSION, 3 * ROWS_A_VERSION + 1]
     assert {row.step for row in decision.history} == {"a", "c"}

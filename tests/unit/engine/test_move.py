@@ -14,7 +14,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.move_stories import parked
 
 A = step("a")
@@ -25,8 +25,7 @@ LONGER = Retry(max_attempts=9)
 
 
 def at_its_second_step() -> World:
-    world = World(plan(A, B, C))
-    world.start()
+    world = begun(A, B, C)
     world.succeeds("a")
     assert world.state("b") is ProcessState.PROCESSING
     return world
@@ -67,8 +66,7 @@ def test_a_step_that_was_not_sent_may_be_another_or_gone() -> None:
 
 
 def test_a_step_that_waits_is_retried_as_the_new_plan_says() -> None:
-    world = World(plan(replace(A, retry=Retry(max_attempts=2))))
-    world.start()
+    world = begun(replace(A, retry=Retry(max_attempts=2)))
     world.fails("a", retry_after=60 * SECOND)
     world.move(plan(replace(A, retry=LONGER)))
     world.wait(61).start()
@@ -77,8 +75,7 @@ def test_a_step_that_waits_is_retried_as_the_new_plan_says() -> None:
 
 
 def test_a_step_that_waits_and_is_gone_or_has_to_wait_for_others_waits_no_more() -> None:
-    world = World(plan(A, step("x")))
-    world.start()
+    world = begun(A, step("x"))
     world.succeeds("a")
     world.fails("x", retry_after=60 * SECOND)
     assert refused(world, plan(A)) == "x was sent to its agent, and that plan does not have it"
@@ -125,8 +122,7 @@ def test_the_same_plan_an_ending_task_and_an_ended_one_are_refused() -> None:
     with pytest.raises(Refused, match="has this plan already"):
         world.move(plan(A, B, C))
     newer = plan(A, B, C, retain_for=timedelta(days=1))
-    ending = World(plan(A, step("x"), on_failure=Archive()))
-    ending.start()
+    ending = begun(A, step("x"), on_failure=Archive())
     ending.is_refused("a")
     with pytest.raises(Refused, match="the task is ending"):
         ending.move(newer)
@@ -150,8 +146,7 @@ def test_a_step_that_goes_on_at_its_next_agent_needs_one_in_the_new_plan() -> No
         compensation=Compensation(fences_late_performs=True),
         next_agent_on=("Full",),
     )
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     world.reply("a", Outcome.PERMANENT, error=StepError("Full", "no place is left"))
     assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
     alone = step("a", compensation=Compensation(fences_late_performs=True))
@@ -166,8 +161,7 @@ def test_a_step_that_goes_on_at_its_next_agent_needs_one_in_the_new_plan() -> No
 def test_the_end_of_a_wait_does_not_become_the_end_of_a_request() -> None:
     long = step("a", compensation=Compensation(), complete_within=timedelta(minutes=10))
     two_months = timedelta(days=60)
-    world = World(plan(long, B, complete_within=two_months, on_failure=Undo()))
-    world.start()
+    world = begun(long, B, complete_within=two_months, on_failure=Undo())
     acts_until = world.record("a").until
     world.waits_for_callback("a", 30 * 24 * 3600)
     world.move(plan(long, B, C, complete_within=two_months, on_failure=Undo()))
@@ -209,8 +203,7 @@ TWO = ("worker", "other")
 
 
 def test_a_request_that_was_sent_ends_by_the_old_plan() -> None:
-    world = World(plan(step("a", compensation=FENCED)))
-    world.start()
+    world = begun(step("a", compensation=FENCED))
     old_end = world.record("a").until
     assert old_end is not None
     world.move(plan(step("a", agents=TWO, compensation=FENCED)))
@@ -218,8 +211,7 @@ def test_a_request_that_was_sent_ends_by_the_old_plan() -> None:
 
 
 def test_a_step_that_waits_is_claimed_before_the_time_of_the_new_plan_is_over() -> None:
-    world = World(plan(A, B))
-    world.start()
+    world = begun(A, B)
     world.fails("a", retry_after=3600 * SECOND)
     world.move(plan(A, B, complete_within=timedelta(minutes=30)))
     assert world.record("a").claim_by == world.task.perform_by < T0 + 3600 * SECOND
@@ -235,8 +227,7 @@ def test_a_plan_under_which_its_time_is_over_at_this_instant_is_refused() -> Non
 
 def test_a_step_that_left_an_agent_may_not_come_after_others_before_it_is_sent_again() -> None:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     world.reply("a", Outcome.PERMANENT, error=StepError("Full", "no place is left"))
     world.hold("other", 600).succeeds("a")
     assert (world.record("a").started_at, world.record("a").tried) == (None, ("worker",))
@@ -246,8 +237,7 @@ def test_a_step_that_left_an_agent_may_not_come_after_others_before_it_is_sent_a
 
 
 def test_a_step_of_a_new_round_that_was_not_sent_may_come_after_others() -> None:
-    world = World(plan(step("a", compensation=FENCED), B, on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), B, on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
     world.succeeds("a")
@@ -258,8 +248,7 @@ def test_a_step_of_a_new_round_that_was_not_sent_may_come_after_others() -> None
 
 
 def test_a_step_that_is_done_may_come_after_others_that_are_done() -> None:
-    world = World(plan(A, step("x"), C_AFTER_BOTH))
-    world.start()
+    world = begun(A, step("x"), C_AFTER_BOTH)
     world.succeeds("a")
     world.succeeds("x")
     world.move(plan(A, step("x", "a"), C_AFTER_BOTH))

@@ -7,7 +7,7 @@ from roundsman.engine.due import due
 from roundsman.model.events import AgentView
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_checks import ARCHIVED, DONE_LANE, OPEN
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 
 ONCE = Retry(max_attempts=1)
@@ -16,8 +16,7 @@ ONCE = Retry(max_attempts=1)
 def ending() -> World:
     """A fails for good while B is Processing and C waits for A."""
     a, b = step("a", on_failure=Archive()), step("b")
-    world = World(plan(a, b, step("c", b)))
-    world.start()
+    world = begun(a, b, step("c", b))
     world.is_refused("a")
     return world
 
@@ -65,8 +64,7 @@ def test_the_step_under_way_is_given_up_when_its_time_is_over() -> None:
 
 def test_a_step_that_waited_is_not_tried_again() -> None:
     a, b, c = step("a"), step("b"), step("c")
-    world = World(plan(a, b, c))
-    world.start()
+    world = begun(a, b, c)
     world.fails("b")
     world.is_refused("a")
     assert requests_in(world.wait(60).start()) == []
@@ -81,8 +79,7 @@ def test_a_step_that_waited_is_not_tried_again() -> None:
 
 def test_the_first_failure_holds() -> None:
     a, b = step("a", on_failure=Archive()), step("b", on_failure=Undo(), retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     world.is_refused("a")
     first = world.task.ending
     decision = world.fails("b")
@@ -111,8 +108,7 @@ def test_an_end_is_reported_once() -> None:
 
 
 def test_a_completed_task_leaves_its_open_lane_only_when_nothing_is_owed() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.succeeds("a")
     assert (world.task.state, world.task.lane) == (TaskState.COMPLETED, OPEN)
     world.wait(7).deliver_owed()
@@ -148,8 +144,7 @@ def test_the_alert_is_owed_even_where_nobody_asked_for_statuses() -> None:
 
 def test_a_late_success_of_a_step_that_is_not_under_way_is_not_taken_any_more() -> None:
     """Whatever it did is compensated, or looked at by a person, as of unknown outcome."""
-    world = World(plan(step("a"), step("b"), step("c")))
-    world.start()
+    world = begun(step("a"), step("b"), step("c"))
     first = world.lock("a")
     world.fails("a", retry_after=60_000)
     world.is_refused("b")

@@ -24,7 +24,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from tests.support.machine_world import REPLY_TO, T0, World, plan, requests_in, step
+from tests.support.machine_world import REPLY_TO, T0, World, begun, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 from tests.support.steps import stored_step
 
@@ -109,8 +109,7 @@ def test_a_step_that_the_workflow_does_not_have_is_named() -> None:
 
 
 def test_an_undo_that_is_asked_for_undoes_what_may_have_happened() -> None:
-    world = World(plan(step("a", compensation=FENCED)), ProcessingOptions(reply_to=REPLY_TO))
-    world.start()
+    world = begun(step("a", compensation=FENCED), asked=ProcessingOptions(reply_to=REPLY_TO))
     decision = world.apply(UndoAsked(CommandSource("c-1", "ann", "wrong order")))
     assert world.task_state() is TaskState.ACTIVE  # its request is out: first its answer
     assert decision.reason == "undo requested by ann: wrong order; undo by ann: wrong order"
@@ -143,8 +142,7 @@ def test_a_cancelled_task_is_undone_first_unless_that_is_not_wanted() -> None:
 
 
 def test_a_cancelled_task_says_so_and_what_stays_and_is_removed_after_its_retention() -> None:
-    world = World(plan(step("a")), ProcessingOptions(reply_to=REPLY_TO))
-    world.start()
+    world = begun(step("a"), asked=ProcessingOptions(reply_to=REPLY_TO))
     world.cancel()
     assert world.task_state() is TaskState.ACTIVE
     world.succeeds("a")
@@ -163,8 +161,7 @@ def test_a_task_that_is_cancelled_before_its_time_never_starts() -> None:
 
 
 def test_a_step_under_way_is_not_repeated_once_its_task_is_cancelled() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.cancel(undo=False)
     decision = world.fails("a")
     assert decision.actions == ()
@@ -196,8 +193,7 @@ def test_a_step_that_did_not_happen_is_attempted_again() -> None:
 
 
 def test_a_task_with_another_failed_step_stays_archived_and_says_so_once() -> None:
-    world = World(plan(step("a"), step("b")), ProcessingOptions(reply_to=REPLY_TO))
-    world.start()
+    world = begun(step("a"), step("b"), asked=ProcessingOptions(reply_to=REPLY_TO))
     world.is_refused("a")
     world.wait(1).is_refused("b")
     ended_at = world.task.ended_at
@@ -211,8 +207,7 @@ def test_a_task_with_another_failed_step_stays_archived_and_says_so_once() -> No
 
 
 def test_a_result_by_hand_must_fit_as_any_other() -> None:
-    world = World(plan(step("a", result_limit=10)))
-    world.start()
+    world = begun(step("a", result_limit=10))
     world.is_refused("a")
     sentence = refusal(world, lambda: world.resolve("a", result="x" * 33_000))
     assert sentence == "a: the result has 33002 bytes; 32768 fit"
@@ -237,14 +232,16 @@ def test_an_undo_made_by_hand_is_resolved_and_the_task_is_undone() -> None:
     assert refusal(world, lambda: world.resolve("b", did=False)) == (
         "b: its effect stands; undo it manually and resolve it as done, or resubmit the task"
     )
+    assert refusal(world, lambda: world.resolve("b", result=1)) == (
+        "b is being undone, and an undo has no result"
+    )
     world.resolve("b")
     assert world.state("b") is ProcessState.UNDONE
     assert world.task_state() is TaskState.UNDONE
 
 
 def test_an_undo_is_not_made_by_hand_while_a_perform_may_still_land() -> None:
-    world = World(plan(step("a", compensation=Compensation())))
-    world.start()
+    world = begun(step("a", compensation=Compensation()))
     world.fails("a")
     world.ask_undo()
     assert refusal(world, lambda: world.resolve("a")) == (
@@ -255,8 +252,7 @@ def test_an_undo_is_not_made_by_hand_while_a_perform_may_still_land() -> None:
 
 
 def test_a_step_that_is_resolved_while_its_task_is_undone_is_undone_too() -> None:
-    world = World(plan(step("a", compensation=FENCED), step("b"), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), step("b"), on_failure=Undo())
     world.is_refused("b")
     world.resolve("a", result="r")
     assert world.state("a") is ProcessState.UNDOING
@@ -268,8 +264,7 @@ def test_a_step_that_is_resolved_while_its_task_is_undone_is_undone_too() -> Non
 
 
 def test_more_time_for_a_step_is_more_for_the_task_where_it_needs_it() -> None:
-    world = World(plan(step("a"), complete_within=timedelta(seconds=40)))
-    world.start()
+    world = begun(step("a"), complete_within=timedelta(seconds=40))
     world.extend(5, "a")
     assert world.task.complete_by == T0 + 40 * SECOND
     decision = world.extend(10, "a")
@@ -281,8 +276,7 @@ def test_more_time_for_a_step_is_more_for_the_task_where_it_needs_it() -> None:
 
 def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_is_counted() -> None:
     """The request that is at the agent keeps its complete-by, after which the agent is silent."""
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.extend(60, "a")
     assert stored_step(world.record("a")).complete_by == T0 + 30 * SECOND
     world.overdue("a")
@@ -291,15 +285,14 @@ def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_i
     world.start()
     assert stored_step(world.record("a")).complete_by == world.now + 90 * SECOND
     assert (world.record("a").extra, world.record("a").granted) == (0, 60 * SECOND)
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.within == 90 * SECOND, "its agent has as much for the call"
     world.overdue("a")
     assert world.state("a") is ProcessState.ERROR, "the added time is used once"
 
 
 def test_a_step_that_waits_for_its_callback_waits_longer() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.waits_for_callback("a", 600)
     decision = world.extend(60, "a")
     assert stored_step(world.record("a")).complete_by == T0 + 660 * SECOND
@@ -309,8 +302,7 @@ def test_a_step_that_waits_for_its_callback_waits_longer() -> None:
 
 
 def test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt() -> None:
-    world = World(plan(step("a"), step("b")))
-    world.start()
+    world = begun(step("a"), step("b"))
     world.extend(60, "a")
     world.is_refused("b")
     world.overdue("a")
@@ -324,8 +316,7 @@ def test_more_time_for_the_task_moves_its_end() -> None:
 
 
 def test_time_that_is_given_twice_is_given_whole_to_every_later_attempt() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     for seconds in (60, 5):
         world.extend(seconds, "a")
         world.overdue("a")
@@ -333,13 +324,12 @@ def test_time_that_is_given_twice_is_given_whole_to_every_later_attempt() -> Non
     record = world.record("a")
     assert (record.granted, record.extra, record.failure_count) == (65 * SECOND, 0, 0)
     assert stored_step(record).complete_by == world.now + (30 + 65) * SECOND
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.within == (30 + 65) * SECOND
 
 
 def test_a_step_that_is_not_at_its_agent_cannot_be_extended() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.fails("a")
     sentence = refusal(world, lambda: world.extend(60, "a"))
     assert sentence == "a has no attempt in progress: there is nothing to extend"
@@ -370,8 +360,7 @@ def test_a_scheduled_task_is_run_now_with_all_its_time() -> None:
 
 
 def test_a_step_that_waits_is_attempted_now() -> None:
-    world = World(plan(step("a"), step("b", on_failure=Archive())))
-    world.start()
+    world = begun(step("a"), step("b", on_failure=Archive()))
     world.fails("a", retry_after=HOUR * SECOND)
     world.succeeds("b")
     decision: Decision = world.apply(RunNow(CommandSource("c-1", "ann")))
@@ -382,8 +371,7 @@ def test_a_step_that_waits_is_attempted_now() -> None:
 
 
 def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.fails("a")
     decision = world.wait(9).apply(Extend(CommandSource("c-1", "ann"), 60))
     assert decision.actions == (StartTask(),)
@@ -391,8 +379,7 @@ def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
 
 
 def test_time_that_is_added_to_a_wait_for_a_callback_is_added_once() -> None:
-    world = World(plan(step("a", complete_within=timedelta(minutes=2))))
-    world.start()
+    world = begun(step("a", complete_within=timedelta(minutes=2)))
     world.extend(100, "a")
     world.waits_for_callback("a", 600)
     until = world.record("a").until
@@ -403,8 +390,7 @@ def test_time_that_is_added_to_a_wait_for_a_callback_is_added_once() -> None:
 
 
 def test_time_that_was_added_before_a_wait_for_a_callback_is_granted_after_it() -> None:
-    world = World(plan(step("a", complete_within=timedelta(minutes=2))))
-    world.start()
+    world = begun(step("a", complete_within=timedelta(minutes=2)))
     world.extend(100, "a")
     world.waits_for_callback("a", 600)
     world.fails("a")

@@ -11,7 +11,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, LeftOut
 from tests.support.coping_stories import FENCED as FENCED_ONCE
 from tests.support.coping_stories import LATER, routed
-from tests.support.machine_world import T0, World, plan, step
+from tests.support.machine_world import T0, World, begun, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 
 TWICE = Retry(max_attempts=2)
@@ -20,8 +20,7 @@ TWICE = Retry(max_attempts=2)
 def undo_failed(*names: str) -> World:
     """A task whose steps were done, and whose undos of these steps have failed."""
     steps = [step(name, compensation=FENCED_ONCE) for name in ("a", "b")]
-    world = World(plan(*steps, step("c", *steps), on_failure=Undo()))
-    world.start()
+    world = begun(*steps, step("c", *steps), on_failure=Undo())
     for name in ("a", "b"):
         world.succeeds(name)
     world.is_refused("c")
@@ -103,8 +102,7 @@ def test_of_several_failed_undos_those_that_are_named_are_made_again() -> None:
 
 
 def test_a_resubmitted_step_has_all_its_attempts_again() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.fails("a")
     assert world.record("a").failure_count == 1
     world.resubmit()
@@ -123,8 +121,7 @@ def test_a_failed_settling_undo_keeps_its_key_though_a_fresh_one_is_asked_for() 
 
 
 def test_a_step_that_is_proven_to_have_no_effect_begins_afresh_under_its_fresh_key() -> None:
-    world = World(plan(step("a", retry=TWICE)))
-    world.start()
+    world = begun(step("a", retry=TWICE))
     world.fails("a", retry_after=0)
     world.start()
     world.is_refused("a", effect=Effect.NONE)
@@ -158,8 +155,7 @@ def test_what_is_held_is_credited_from_a_resubmission_on_and_nothing_else_is() -
 
 
 def test_a_step_that_did_happen_has_no_error_and_nothing_to_wait_for() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.overdue("a")
     world.start()
     world.fails("a", retry_after=60 * SECOND)
@@ -173,8 +169,7 @@ def test_a_step_that_did_happen_has_no_error_and_nothing_to_wait_for() -> None:
 
 
 def test_a_step_that_did_not_happen_begins_afresh_under_its_key() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.fails("a")
     world.wait(100).resolve("a", did=False)
     record = world.record("a")
@@ -184,8 +179,7 @@ def test_a_step_that_did_not_happen_begins_afresh_under_its_key() -> None:
 
 def test_the_outcome_of_a_skipped_step_is_known() -> None:
     a = step("a", when="input.wanted")
-    world = World(plan(a, step("b", a)), order={"wanted": False})
-    world.start()
+    world = begun(a, step("b", a), order={"wanted": False})
     assert world.state("a") is ProcessState.SKIPPED
     sentence = refusal(world, lambda: world.resolve("a"))
     assert sentence == "a is Skipped: its outcome is known"
@@ -201,8 +195,7 @@ def test_the_outcome_of_an_undone_step_is_known_while_others_are_undone() -> Non
 
 
 def test_a_resolved_step_of_a_task_that_goes_on_leaves_the_tasks_time() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.fails("a", retry_after=60 * SECOND)
     world.wait(3).resolve("a", did=False)
     assert world.task.complete_by == T0 + HOUR * SECOND
@@ -224,8 +217,7 @@ def test_a_step_that_a_person_begins_again_has_no_timeout_behind_it() -> None:
 
 
 def test_a_resolved_step_of_a_task_that_is_undone_leaves_its_ending() -> None:
-    world = World(plan(step("a", compensation=FENCED)))
-    world.start()
+    world = begun(step("a", compensation=FENCED))
     world.ask_undo()
     world.resolve("a", did=True)
     assert world.task.ending is not None
@@ -235,8 +227,7 @@ def test_a_resolved_step_of_a_task_that_is_undone_leaves_its_ending() -> None:
 
 def test_a_resolved_step_leaves_a_task_archived_whose_settling_undo_has_failed() -> None:
     a = step("a", agents=("first", "second"), compensation=FENCED_ONCE, retry=ONCE)
-    world = World(plan(a, step("b", retry=ONCE)))
-    world.start()
+    world = begun(a, step("b", retry=ONCE))
     world.fails("a")
     world.start()
     world.fails("a")
@@ -248,8 +239,7 @@ def test_a_resolved_step_leaves_a_task_archived_whose_settling_undo_has_failed()
 
 
 def test_an_undo_that_has_failed_once_is_resolved_while_it_waits_for_its_next_attempt() -> None:
-    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), on_failure=Undo())
     world.is_refused("a")
     world.start()
     world.fails("a", retry_after=60 * SECOND)
@@ -267,16 +257,14 @@ def test_more_time_for_the_task_says_until_when() -> None:
 
 
 def test_time_that_is_added_twice_before_it_is_used_is_added_up() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.extend(60, "a")
     world.extend(5, "a")
     assert world.record("a").extra == 65 * SECOND
 
 
 def test_more_time_for_an_undo_than_the_task_has_leaves_the_tasks_time() -> None:
-    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
-    world.start()
+    world = begun(step("a", compensation=FENCED), on_failure=Undo())
     world.is_refused("a")
     world.start()
     world.extend(2 * HOUR, "a")
@@ -285,8 +273,7 @@ def test_more_time_for_an_undo_than_the_task_has_leaves_the_tasks_time() -> None
 
 def test_what_was_never_claimed_has_no_record_by_a_run_now() -> None:
     a = step("a")
-    world = World(plan(a, step("b", a)))
-    world.start()
+    world = begun(a, step("b", a))
     world.fails("a", retry_after=600 * SECOND)
     world.run_now()
     assert set(world.task.steps) == {"a"}

@@ -18,7 +18,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, LeftOut, idempotency_key
 from tests.support.coping_stories import FENCED as ONCE_FENCED
 from tests.support.machine_checks import OPEN
-from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
+from tests.support.machine_world import T0, StepOptions, World, begun, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
 
 
@@ -33,24 +33,22 @@ def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time
     assert world.record("b").failure_count == 0
     assert due(world.task, world.now) == world.now + START_WITHIN
     assert requests_in(world.start()) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
+    request = world.request("b")
     assert (request.idempotency_key, request.attempt) == ("ord-1/b/perform", 1)
     assert world.state("a") is ProcessState.PROCESSED
     assert world.record("a").result == "r"
 
 
 def test_a_resubmitted_step_says_that_earlier_attempts_may_have_had_their_effect() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.overdue("a")
     world.resubmit()
     world.start()
-    assert request_for(world.plan, world.task, "a", None, world.now).outcome_unknown
+    assert world.request("a").outcome_unknown
 
 
 def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
-    world = World(plan(step("a"), step("b"), step("c")))
-    world.start()
+    world = begun(step("a"), step("b"), step("c"))
     for name in "abc":
         world.is_refused(name) if name != "c" else world.succeeds(name)
     sentence = refusal(world, lambda: world.resubmit("c", "a"))
@@ -63,8 +61,7 @@ def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
 
 def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
     a = step("a")
-    world = World(plan(a, step("b", a), complete_within=timedelta(seconds=30)))
-    world.start()
+    world = begun(a, step("b", a), complete_within=timedelta(seconds=30))
     world.wait(30).succeeds("a")
     assert world.task_state() is TaskState.ARCHIVED
     world.deliver_owed()
@@ -78,8 +75,7 @@ def test_undos_that_failed_are_made_again_newest_first() -> None:
     fenced = Compensation(fences_late_performs=True)
     a = step("a", compensation=fenced)
     b = step("b", a, compensation=fenced)
-    world = World(plan(a, b, on_failure=Undo()))
-    world.start()
+    world = begun(a, b, on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
     world.is_refused("b")  # and so is its undo
@@ -95,12 +91,11 @@ def test_undos_that_failed_are_made_again_newest_first() -> None:
 
 
 def test_a_fresh_key_is_given_where_it_is_proven_that_nothing_happened() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     world.is_refused("a", effect=Effect.NONE)
     world.resubmit(fresh_key=True)
     world.start()
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.idempotency_key == "ord-1/a/perform/2"
     assert not request.outcome_unknown
     before = world.task
@@ -119,17 +114,16 @@ def test_a_step_whose_outcome_is_unknown_is_undone_under_its_key_before_it_has_a
     fail: Callable[[World], object],
 ) -> None:
     """A refusal is no proof: another try or another copy of the request may have been taken."""
-    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
-    world.start()
+    world = begun(step("a", retry=ONCE, compensation=FENCED))
     fail(world)
     assert world.record("a").outcome_unknown
     world.resubmit(fresh_key=True)
     assert world.task_state() is TaskState.PENDING
     assert requests_in(world.start()) == ["a"]
-    undo = request_for(world.plan, world.task, "a", None, world.now)
+    undo = world.request("a")
     assert (undo.operation, undo.perform_key) == ("undo", "ord-1/a/perform")
     assert requests_in(world.succeeds("a")) == ["a"]
-    request = request_for(world.plan, world.task, "a", None, world.now)
+    request = world.request("a")
     assert request.idempotency_key == "ord-1/a/perform/2"
     assert not request.outcome_unknown
     world.succeeds("a")
@@ -137,8 +131,7 @@ def test_a_step_whose_outcome_is_unknown_is_undone_under_its_key_before_it_has_a
 
 
 def test_an_undo_before_a_fresh_key_waits_where_the_service_does_not_fence() -> None:
-    world = World(plan(step("a", retry=ONCE, compensation=Compensation())))
-    world.start()
+    world = begun(step("a", retry=ONCE, compensation=Compensation()))
     world.is_refused("a")
     world.resubmit(fresh_key=True)
     assert world.record("a").not_before == T0 + 35 * SECOND
@@ -146,8 +139,7 @@ def test_an_undo_before_a_fresh_key_waits_where_the_service_does_not_fence() -> 
 
 
 def test_an_undo_before_a_fresh_key_that_fails_is_made_again_and_then_the_key_is_fresh() -> None:
-    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
-    world.start()
+    world = begun(step("a", retry=ONCE, compensation=FENCED))
     world.is_refused("a")
     world.resubmit(fresh_key=True)
     world.start()
@@ -176,8 +168,7 @@ def is_refused_and_has_happened(world: World) -> None:
 def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
     fail: Callable[[World], object], words: str
 ) -> None:
-    world = World(plan(step("a", retry=ONCE, result_limit=20)))
-    world.start()
+    world = begun(step("a", retry=ONCE, result_limit=20))
     fail(world)
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
@@ -187,8 +178,7 @@ def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
 
 
 def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_act() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.is_refused("a")
     assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
         "a: a copy of its request may act under its key until 2027-01-15T08:00:35Z; check the "
@@ -196,13 +186,11 @@ def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_a
     )
     world.wait(35).resolve("a", did=False, fresh_key=True)
     world.start()
-    request = request_for(world.plan, world.task, "a", None, world.now)
-    assert request.idempotency_key == "ord-1/a/perform/2"
+    assert world.request("a").idempotency_key == "ord-1/a/perform/2"
 
 
 def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:
-    world = World(plan(step("a", when="abs(input.total)")), order={"total": "x"})
-    world.start()
+    world = begun(step("a", when="abs(input.total)"), order={"total": "x"})
     sentence = refusal(world, lambda: world.resubmit(fresh_key=True))
     assert sentence == "a was never sent to its agent: its key is already fresh"
 
@@ -222,7 +210,7 @@ def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> Non
     world.resubmit()
     assert world.task_state() is TaskState.UNDOING
     assert requests_in(world.start()) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
+    request = world.request("b")
     assert (request.idempotency_key, request.perform_key) == ("ord-1/b/undo", "ord-1/b/perform")
     assert request.attempt == 1
     world.succeeds("b")
@@ -252,9 +240,9 @@ def test_a_task_that_was_undone_begins_again_only_if_asked_explicitly_and_under_
     assert due(world.task, world.now) == world.now + START_WITHIN
     for name in "abc":
         assert requests_in(world.start() if name == "a" else world.succeeds("ab"["bc".index(name)]))
-        key = request_for(world.plan, world.task, name, None, world.now).idempotency_key
+        key = world.request(name).idempotency_key
         assert key == (f"ord-1/{name}/perform" if name == "c" else f"ord-1/{name}/perform/2")
-    assert request_for(world.plan, world.task, "c", None, world.now).results == {
+    assert world.request("c").results == {
         "a": None,
         "b": None,
     }
@@ -327,9 +315,7 @@ def kept_for_two_hours(*after: Step, **options: Unpack[StepOptions]) -> World:
     options.setdefault("compensation", ONCE_FENCED)
     options.setdefault("key_lifetime", timedelta(hours=2))
     a = step("a", **options)
-    world = World(plan(a, *after, complete_within=timedelta(days=1)))
-    world.start()
-    return world
+    return begun(a, *after, complete_within=timedelta(days=1))
 
 
 def test_a_waiting_step_is_not_sent_again_under_a_key_that_may_be_forgotten() -> None:

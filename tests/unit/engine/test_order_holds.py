@@ -23,7 +23,7 @@ from roundsman.model.situations import EVERY_ORDER, AtAgent, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, UNDO
 from tests.support.coping_stories import FENCED
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 
 UNTIL = T0 + 60 * MINUTE
 ALL = Hold("", OPERATOR, T0, UNTIL, "weather", "ann", workflow=EVERY_WORKFLOW)
@@ -52,8 +52,7 @@ def test_a_new_order_is_parked_and_looked_at_again_and_nothing_is_sent() -> None
 
 
 def test_an_attempt_under_way_goes_on_to_its_end_and_what_comes_after_it_waits() -> None:
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     held(world, ALL)
     assert world.wait(5).inspect().task.step("a") == world.record("a")
     assert isinstance(world.record("a").situation, AtAgent)
@@ -62,8 +61,7 @@ def test_an_attempt_under_way_goes_on_to_its_end_and_what_comes_after_it_waits()
 
 
 def test_a_failed_attempt_counts_and_its_retry_waits() -> None:
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     held(world, ALL)
     world.reply("a", Outcome.TRANSIENT)
     world.wait_until(world.record("a").not_before).start()
@@ -86,8 +84,7 @@ def test_a_step_that_is_parked_has_its_time_back() -> None:
 
 
 def refused_while_held(*holds: Hold) -> World:
-    world = World(plan(a, b, on_failure=Undo()))
-    world.start()
+    world = begun(a, b, on_failure=Undo())
     world.succeeds("a")
     held(world, *holds).is_refused("b")
     return world
@@ -110,8 +107,7 @@ def test_an_undo_waits_if_the_hold_says_so() -> None:
 
 
 def test_an_undo_waits_for_its_agent_though_the_hold_on_orders_lets_it_go_on() -> None:
-    world = World(plan(a, b, on_failure=Undo()))
-    world.start()
+    world = begun(a, b, on_failure=Undo())
     world.succeeds("a")
     held(world.hold("worker", 60), ALL).is_refused("b")
     parked = world.record("a")

@@ -16,7 +16,7 @@ from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
 from tests.support.fan_out_stories import lines, pick
-from tests.support.machine_world import World, plan, requests_in, states, step, workflow
+from tests.support.machine_world import World, begun, plan, requests_in, states, step, workflow
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
 from tests.support.steps import changed_step, step_record, stored_step
 
@@ -167,8 +167,7 @@ def test_every_reason_is_given_at_once() -> None:
 
 def test_a_skipped_step_is_finished_too() -> None:
     a = step("a", when="input.wanted")
-    world = World(plan(a, step("b", "a")), order={"wanted": False})
-    world.start()
+    world = begun(a, step("b", "a"), order={"wanted": False})
     world.is_refused("b")
     assert why_not(world, plan(step("b"))) == ["a was skipped, and that plan does not have it"]
     a = step("a", when="input.other")
@@ -179,8 +178,7 @@ def test_a_skipped_step_is_finished_too() -> None:
 
 @pytest.mark.parametrize("happened", [False, True])
 def test_a_step_that_may_have_had_its_effect_stays(happened: bool) -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     lock = world.lock("a")
     world.is_refused("a")
     if happened:
@@ -195,8 +193,7 @@ def test_a_step_that_may_have_had_its_effect_stays(happened: bool) -> None:
 
 def test_a_step_that_waits_for_its_next_attempt_stays() -> None:
     a, b = step("a"), step("b", retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     world.fails("a")
     world.is_refused("b")
     assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, P.PENDING)
@@ -205,8 +202,7 @@ def test_a_step_that_waits_for_its_next_attempt_stays() -> None:
 
 def test_a_refused_step_without_effect_may_be_removed_or_replaced() -> None:
     for after in (step("b", agent="other", compensation=UNFENCED), step("d")):
-        world = World(plan(step("a"), step("b", "a", retry=ONCE)))
-        world.start()
+        world = begun(step("a"), step("b", "a", retry=ONCE))
         world.succeeds("a")
         world.is_refused("b", effect=Effect.NONE)
         world.resubmit(under=plan(step("a"), replace(after, after=("a",))))
@@ -218,22 +214,19 @@ def test_a_refused_step_without_effect_may_be_removed_or_replaced() -> None:
 
 
 def test_a_replaced_step_begins_under_a_new_key_and_its_condition_is_evaluated() -> None:
-    world = World(plan(step("a", retry=ONCE)), order={"wanted": True})
-    world.start()
+    world = begun(step("a", retry=ONCE), order={"wanted": True})
     world.is_refused("a", effect=Effect.NONE)
     world.resubmit(under=plan(step("a", when="input.wanted")))
     assert world.record("a") == changed_step(
         step_record(round=2), complete_by=stored_step(world.record("a")).complete_by
     )
     assert requests_in(world.start()) == ["a"]
-    request = request_for(world.plan, world.task, "a", None, world.now)
-    assert request.idempotency_key == "ord-1/a/perform/2"
+    assert world.request("a").idempotency_key == "ord-1/a/perform/2"
 
 
 def test_a_step_whose_condition_failed_gets_the_condition_of_the_new_plan() -> None:
     a = step("a")
-    world = World(plan(a, step("b", "a", when="abs(input.total)")), order={"total": "x"})
-    world.start()
+    world = begun(a, step("b", "a", when="abs(input.total)"), order={"total": "x"})
     world.succeeds("a")
     assert (world.task_state(), world.state("b")) == (TaskState.ARCHIVED, P.ERROR)
     world.resubmit(under=plan(a, step("b", "a", when="input.total")))
@@ -242,8 +235,7 @@ def test_a_step_whose_condition_failed_gets_the_condition_of_the_new_plan() -> N
 
 def test_the_last_step_that_failed_may_be_gone_and_the_task_is_complete() -> None:
     a = step("a")
-    world = World(plan(a, step("b", "a")))
-    world.start()
+    world = begun(a, step("b", "a"))
     world.succeeds("a")
     world.is_refused("b", effect=Effect.NONE)
     decision = world.resubmit(under=plan(a))
@@ -280,13 +272,11 @@ def test_a_step_whose_agents_were_tried_stays_and_keeps_them() -> None:
 
 
 def test_a_refused_step_that_means_the_same_keeps_its_key() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
+    world = begun(step("a", retry=ONCE))
     world.is_refused("a", effect=Effect.NONE)
     world.resubmit(under=plan(step("a")))
     world.start()
-    request = request_for(world.plan, world.task, "a", None, world.now)
-    assert request.idempotency_key == "ord-1/a/perform"
+    assert world.request("a").idempotency_key == "ord-1/a/perform"
 
 
 def held_beside_a_failure() -> World:
@@ -319,8 +309,7 @@ def test_a_step_that_waited_for_its_agent_waits_for_a_new_step_instead() -> None
 
 def test_a_step_that_may_begin_still_waits_for_its_time() -> None:
     a, b = step("a"), step("b", retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     world.fails("a", retry_after=10 * MINUTE)
     waits = world.record("a").not_before
     world.is_refused("b")
@@ -357,14 +346,12 @@ def test_steps_that_were_done_one_after_the_other_stay_in_order() -> None:
 
 def test_two_finished_steps_may_be_put_in_order() -> None:
     a, b = step("a", compensation=FENCED), step("b", compensation=FENCED)
-    world = World(plan(a, b, step("c", "a", "b", on_failure=Undo())))
-    world.start()
+    world = begun(a, b, step("c", "a", "b", on_failure=Undo()))
     world.succeeds("a")
     world.succeeds("b")
     world.is_refused("c")
     assert world.task_state() is TaskState.UNDOING
-    world = World(plan(a, b, step("c", "a", "b")))
-    world.start()
+    world = begun(a, b, step("c", "a", "b"))
     world.succeeds("a")
     world.succeeds("b")
     world.is_refused("c")
@@ -394,7 +381,7 @@ def test_a_failed_step_waits_for_a_new_step_before_it_and_no_alert_calls_it_late
     world.wait(29)
     assert world.inspect().task is world.task
     assert requests_in(world.succeeds("x", "checked")) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
+    request = world.request("b")
     assert (request.idempotency_key, request.results["x"]) == ("ord-1/b/perform/2", "checked")
     world.succeeds("b")
     world.is_refused("c")
@@ -403,14 +390,12 @@ def test_a_failed_step_waits_for_a_new_step_before_it_and_no_alert_calls_it_late
 
 
 def test_a_refused_step_without_effect_gets_a_new_key_with_a_new_step_before_it() -> None:
-    world = World(plan(step("b")))
-    world.start()
+    world = begun(step("b"))
     world.is_refused("b", effect=Effect.NONE)
     world.resubmit(under=plan(step("x"), step("b", "x")))
     assert requests_in(world.start()) == ["x"]
     assert requests_in(world.succeeds("x")) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert request.idempotency_key == "ord-1/b/perform/2"
+    assert world.request("b").idempotency_key == "ord-1/b/perform/2"
 
 
 def test_a_refused_step_keeps_its_key_with_the_same_steps_before_it() -> None:
@@ -422,8 +407,7 @@ def test_a_refused_step_keeps_its_key_with_the_same_steps_before_it() -> None:
 
 
 def test_a_sent_step_that_cannot_be_undone_does_not_come_after_a_new_step() -> None:
-    world = World(plan(step("b")))
-    world.start()
+    world = begun(step("b"))
     world.is_refused("b")
     under = plan(step("x"), step("b", "x"))
     assert "b: it may have had its effect under its key, and has no compensation" in refusal(
@@ -434,8 +418,7 @@ def test_a_sent_step_that_cannot_be_undone_does_not_come_after_a_new_step() -> N
 def test_a_step_whose_undo_failed_does_not_come_after_a_new_step() -> None:
     once = Compensation(fences_late_performs=True, retry=ONCE)
     a = step("a", compensation=once, retry=ONCE)
-    world = World(plan(a))
-    world.start()
+    world = begun(a)
     world.is_refused("a")
     world.resubmit(fresh_key=True)
     world.start()
@@ -462,8 +445,7 @@ def test_a_step_that_its_new_plan_has_no_agent_for_begins_at_an_agent_of_the_pla
 
 def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
     a, b = step("a", compensation=FENCED), step("b", retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     world.fails("a", retry_after=10 * MINUTE)
     world.is_refused("b")
     x = step("x")
@@ -478,8 +460,7 @@ def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
 def moved_to_another_agent(*after: str) -> World:
     """`c` failed; `b` waits for its first attempt at another agent, after one at the first."""
     a, b = step("a"), step("b", *after, agents=("worker", "other"), compensation=FENCED)
-    world = World(plan(a, b, step("c", retry=ONCE)))
-    world.start()
+    world = begun(a, b, step("c", retry=ONCE))
     world.succeeds("a")
     world.fails("b")
     world.is_refused("c")
@@ -536,8 +517,7 @@ def test_a_step_under_a_new_key_is_due_if_all_before_it_is_done_and_waits_else()
 
 
 def test_a_step_that_came_after_nothing_and_comes_after_a_new_step_waits_for_no_time() -> None:
-    world = World(plan(step("b", compensation=FENCED, retry=ONCE)))
-    world.start()
+    world = begun(step("b", compensation=FENCED, retry=ONCE))
     world.is_refused("b")
     world.resubmit(under=plan(step("x"), step("b", "x", compensation=FENCED)))
     world.start()
@@ -547,8 +527,7 @@ def test_a_step_that_came_after_nothing_and_comes_after_a_new_step_waits_for_no_
 
 def test_the_new_steps_before_a_failed_undo_are_named_in_order() -> None:
     once = Compensation(fences_late_performs=True, retry=ONCE)
-    world = World(plan(step("a", compensation=once, retry=ONCE)))
-    world.start()
+    world = begun(step("a", compensation=once, retry=ONCE))
     world.is_refused("a")
     world.resubmit(fresh_key=True)
     world.start()
@@ -567,8 +546,7 @@ def one_item_left_out(*, undo_fails: bool = False) -> World:
     """`pick[0]` is done and `pick[1]` was left out, or its undo failed; `ship` was refused."""
     compensation = Compensation(fences_late_performs=True, retry=ONCE) if undo_fails else None
     made = pick(tolerate=0.5, compensation=compensation, retry=ONCE)
-    world = World(plan(made, step("ship", "pick", retry=ONCE)), order=lines(2))
-    world.start()
+    world = begun(made, step("ship", "pick", retry=ONCE), order=lines(2))
     world.succeeds("pick[0]")
     world.is_refused("pick[1]")
     world.is_refused("pick[1]" if undo_fails else "ship")
@@ -593,8 +571,7 @@ def test_a_fan_out_whose_one_undo_failed_does_not_come_after_a_new_step() -> Non
 
 
 def test_the_items_of_a_fan_out_with_another_list_begin_under_new_keys() -> None:
-    world = World(plan(pick(retry=ONCE)), order=lines(1))
-    world.start()
+    world = begun(pick(retry=ONCE), order=lines(1))
     world.is_refused("pick[0]", effect=Effect.NONE)
     world.resubmit(under=plan(pick(retry=ONCE, for_each="input.lines[:1]")))
     assert world.task.used_rounds == {}
@@ -604,8 +581,7 @@ def test_the_items_of_a_fan_out_with_another_list_begin_under_new_keys() -> None
 
 def picking_failed(effect: Effect | None = None) -> World:
     """`pick[0]` is done, `pick[1]` failed."""
-    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(2))
-    world.start()
+    world = begun(pick(retry=ONCE), step("ship", "pick"), order=lines(2))
     world.succeeds("pick[0]", {"n": 0})
     world.is_refused("pick[1]", effect=effect)
     assert world.task_state() is TaskState.ARCHIVED
@@ -629,8 +605,7 @@ def test_a_fan_out_with_one_finished_item_keeps_the_others_too() -> None:
     assert dict(world.task.fan_outs) == {"pick": 2}
     assert world.record("pick[0]").result == {"n": 0}
     world.start()
-    request = request_for(world.plan, world.task, "pick[1]", world.order, world.now)
-    assert request.idempotency_key == "ord-1/pick[1]/perform"
+    assert world.request("pick[1]").idempotency_key == "ord-1/pick[1]/perform"
 
 
 def test_a_plan_that_is_expanded_already_is_compared_as_it_is_stored() -> None:
@@ -644,8 +619,7 @@ def test_a_plan_that_is_expanded_already_is_compared_as_it_is_stored() -> None:
 
 
 def test_a_finished_step_does_not_come_after_a_fan_out_that_is_partly_done() -> None:
-    world = World(plan(pick(retry=ONCE), step("a")), order=lines(2))
-    world.start()
+    world = begun(pick(retry=ONCE), step("a"), order=lines(2))
     world.succeeds("a")
     world.succeeds("pick[0]")
     world.is_refused("pick[1]")
@@ -670,22 +644,19 @@ def test_a_fan_out_with_a_finished_item_keeps_its_list_and_its_place() -> None:
 
 
 def test_a_fan_out_without_effect_gets_its_list_anew() -> None:
-    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(2))
-    world.start()
+    world = begun(pick(retry=ONCE), step("ship", "pick"), order=lines(2))
     world.is_refused("pick[0]", effect=Effect.NONE)
     world.is_refused("pick[1]", effect=Effect.NONE)
     world.order = lines(3)
     world.resubmit(under=plan(pick(tolerate=0.5), step("ship", "pick")))
     assert dict(world.task.fan_outs) == {}
     assert requests_in(world.start()) == ["pick[0]", "pick[1]", "pick[2]"]
-    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
-    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+    assert world.request("pick[0]").idempotency_key == "ord-1/pick[0]/perform/2"
 
 
 def test_another_fan_out_keeps_its_items() -> None:
     first = replace(pick(retry=ONCE), name="first")
-    world = World(plan(first, pick(retry=ONCE)), order=lines(1))
-    world.start()
+    world = begun(first, pick(retry=ONCE), order=lines(1))
     world.succeeds("first[0]")
     world.is_refused("pick[0]", effect=Effect.NONE)
     world.resubmit(under=plan(first, pick(tolerate=0.5)))
@@ -693,8 +664,7 @@ def test_another_fan_out_keeps_its_items() -> None:
 
 
 def test_a_fan_out_without_effect_may_become_one_step() -> None:
-    world = World(plan(pick(retry=ONCE)), order=lines(1))
-    world.start()
+    world = begun(pick(retry=ONCE), order=lines(1))
     world.is_refused("pick[0]", effect=Effect.NONE)
     world.resubmit(under=plan(step("pick")))
     assert requests_in(world.start()) == ["pick"]
@@ -704,8 +674,7 @@ def test_a_fan_out_without_effect_may_become_one_step() -> None:
 
 
 def test_a_plan_with_too_many_steps_beside_the_items_is_refused() -> None:
-    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(60))
-    world.start()
+    world = begun(pick(retry=ONCE), step("ship", "pick"), order=lines(60))
     world.succeeds("pick[0]")
     world.is_refused("pick[1]")
     for number in range(2, 60):
@@ -725,8 +694,7 @@ def past_the_point(point: str) -> World:
     b = step("b", "a")
     c = step("c", "b", retry=ONCE)
     found = {"a": a, "b": b, "c": c}
-    world = World(plan(a, b, c, point_of_no_return=found[point], on_failure=Undo()))
-    world.start()
+    world = begun(a, b, c, point_of_no_return=found[point], on_failure=Undo())
     world.succeeds("a")
     world.succeeds("b")
     world.is_refused("c")
@@ -770,8 +738,7 @@ def test_a_failure_under_the_new_plan_ends_as_the_new_plan_says() -> None:
 def test_the_failed_undos_of_a_task_are_made_again_under_the_new_plan() -> None:
     a = step("a", compensation=FENCED)
     b = step("b", "a", compensation=FENCED)
-    world = World(plan(a, b, on_failure=Undo()))
-    world.start()
+    world = begun(a, b, on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
     world.start()
@@ -808,8 +775,7 @@ def test_the_time_limit_is_that_of_the_new_plan_unless_the_order_asked_for_less(
     own: int | None, extended: int, expected: int
 ) -> None:
     a = step("a", retry=ONCE)
-    world = World(plan(a), ProcessingOptions(complete_within=own))
-    world.start()
+    world = begun(a, asked=ProcessingOptions(complete_within=own))
     if extended:
         world.extend(extended)
     world.is_refused("a")
@@ -820,8 +786,7 @@ def test_the_time_limit_is_that_of_the_new_plan_unless_the_order_asked_for_less(
 def test_a_step_is_not_to_be_complete_after_its_task() -> None:
     a = step("a", complete_within=timedelta(minutes=10))
     b = step("b", "a", retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     world.succeeds("a")
     world.is_refused("b")
     world.resubmit(
@@ -845,14 +810,12 @@ def test_retention_and_priority_are_those_of_the_new_plan_unless_the_order_chose
             "urgent",
         ),
     ):
-        world = World(plan(a), options)
-        world.start()
+        world = begun(a, asked=options)
         world.is_refused("a")
         world.resubmit(under=other)
         assert world.task.retain_for == kept // timedelta(milliseconds=1)
         assert world.task.priority == priority
-    urgent = World(plan(a), ProcessingOptions(priority="urgent"))
-    urgent.start()
+    urgent = begun(a, asked=ProcessingOptions(priority="urgent"))
     urgent.is_refused("a")
     urgent.resubmit(under=plan(a, retain_for=timedelta(days=2)))
     assert urgent.task.priority == "urgent"
@@ -862,8 +825,7 @@ def test_an_undo_waits_for_requests_of_the_old_plan() -> None:
     """A request that was sent under the old plan may act as long as the old plan lets it."""
     a = step("a", compensation=UNFENCED, complete_within=timedelta(minutes=10))
     b = step("b", "a", retry=ONCE)
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     acts_until = stored_step(world.record("a")).complete_by
     assert acts_until is not None
     world.succeeds("a")
@@ -885,8 +847,7 @@ def test_an_undo_waits_for_requests_of_the_old_plan() -> None:
 def test_undos_that_failed_keep_their_times() -> None:
     a = step("a", compensation=FENCED)
     b = step("b", "a", compensation=FENCED)
-    world = World(plan(a, b, on_failure=Undo()))
-    world.start()
+    world = begun(a, b, on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
     for name in ("b", "a"):
@@ -926,8 +887,7 @@ def test_a_cancelled_task_whose_effects_stand_does_not_begin_anew_under_any_plan
 
 
 def test_an_undone_fan_out_begins_anew_as_one_step() -> None:
-    world = World(plan(pick(retry=ONCE), on_failure=Undo()), order=lines(2))
-    world.start()
+    world = begun(pick(retry=ONCE), on_failure=Undo(), order=lines(2))
     world.succeeds("pick[0]")
     world.is_refused("pick[1]")
     world.start()
@@ -943,20 +903,17 @@ def test_an_undone_fan_out_begins_anew_as_one_step() -> None:
 
 
 def test_an_undone_fan_out_begins_anew_under_new_keys() -> None:
-    world = World(plan(pick(retry=ONCE), on_failure=Undo()), order=lines(1))
-    world.start()
+    world = begun(pick(retry=ONCE), on_failure=Undo(), order=lines(1))
     world.is_refused("pick[0]")
     assert world.task_state() is TaskState.UNDONE
     world.resubmit(again=True, under=plan(pick(tolerate=0.5)))
     assert requests_in(world.start()) == ["pick[0]"]
-    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
-    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+    assert world.request("pick[0]").idempotency_key == "ord-1/pick[0]/perform/2"
 
 
 def test_a_task_that_begins_anew_is_before_its_point_of_no_return_again() -> None:
     a = step("a")
-    world = World(plan(a, step("b", "a"), point_of_no_return=a))
-    world.start()
+    world = begun(a, step("b", "a"), point_of_no_return=a)
     world.succeeds("a")
     world.is_refused("b")
     world.cancel(undo=False)
@@ -985,8 +942,7 @@ def test_a_step_that_was_removed_and_is_added_again_begins_under_a_new_key() -> 
     world.resubmit(again=True, under=with_b)
     world.start()
     world.succeeds("a")
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert request.idempotency_key == "ord-1/b/perform/2"
+    assert world.request("b").idempotency_key == "ord-1/b/perform/2"
 
 
 def test_an_item_that_was_removed_begins_under_a_new_key_too() -> None:
@@ -1000,8 +956,7 @@ def test_an_item_that_was_removed_begins_under_a_new_key_too() -> None:
     world.is_refused("pick", effect=Effect.NONE)
     world.resubmit(again=True, under=listed)
     assert requests_in(world.start()) == ["pick[0]"]
-    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
-    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+    assert world.request("pick[0]").idempotency_key == "ord-1/pick[0]/perform/2"
 
 
 def test_the_name_of_a_removed_step_that_was_never_sent_is_free() -> None:

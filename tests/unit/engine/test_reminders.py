@@ -13,7 +13,7 @@ from roundsman.model.instants import SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord
 from roundsman.wire.messages import AgentRequest
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import stored_step
 
 FENCED = Compensation(fences_late_performs=True)
@@ -129,8 +129,7 @@ def test_the_last_may_be_made_until_the_wait_ends() -> None:
 
 
 def test_the_request_of_an_attempt_is_no_reminder() -> None:
-    world = World(plan(ASKED))
-    world.start()
+    world = begun(ASKED)
     assert reminder(world).reminder is None
 
 

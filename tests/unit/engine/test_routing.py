@@ -22,7 +22,7 @@ from roundsman.model.task import (
     idempotency_key,
 )
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 from tests.support.steps import step_record, stored_step
 
 THREE = ("first", "second", "third")
@@ -188,8 +188,7 @@ def test_a_step_of_one_agent_says_nothing_of_others() -> None:
 
 
 def test_the_last_attempt_that_had_no_effect_proves_it_of_the_step() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=1)), on_failure=Archive()))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=1)), on_failure=Archive())
     fails_without_effect(world)
     assert world.task_state() is TaskState.ARCHIVED
     assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
@@ -197,8 +196,7 @@ def test_the_last_attempt_that_had_no_effect_proves_it_of_the_step() -> None:
 
 def test_a_step_that_waits_after_its_last_attempt_without_an_effect_has_had_none() -> None:
     wait = Wait(timedelta(minutes=10), times=1, then=Undo())
-    world = World(plan(step("a", retry=Retry(max_attempts=1)), on_failure=wait))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=1)), on_failure=wait)
     assert "waits" in fails_without_effect(world)
     assert world.state("a") is ProcessState.PENDING
     assert (world.record("a").effect, world.record("a").outcome_unknown) == (Effect.NONE, False)
@@ -258,8 +256,7 @@ def test_what_a_note_proves_of_a_job_that_was_begun_ends_with_the_note(
     agents: tuple[str, ...], again_in: float, *, unknown: bool
 ) -> None:
     job = step("a", agents=agents, compensation=FENCED)
-    world = World(plan(job, complete_within=YEAR))
-    world.start()
+    world = begun(job, complete_within=YEAR)
     world.is_not_done("a", again_in=again_in, within=YEAR.total_seconds())
     assert not world.record("a").outcome_unknown, "the service has just answered"
     world.wait(again_in).start()
@@ -281,8 +278,7 @@ def test_the_notes_of_a_poll_count_from_it_if_the_first_request_is_not_known() -
 
 def test_the_undo_of_what_was_done_long_ago_has_its_result() -> None:
     job = step("a", agents=("x", "y"), compensation=FENCED)
-    world = World(plan(job, step("b", job), complete_within=YEAR, on_failure=Undo()))
-    world.start()
+    world = begun(job, step("b", job), complete_within=YEAR, on_failure=Undo())
     world.succeeds("a", "r-1")
     world.wait(2 * LIMIT)
     world.reply("b", Outcome.PERMANENT, error=StepError("Refused", "no"))
@@ -294,8 +290,7 @@ def test_the_undo_of_what_was_done_long_ago_has_its_result() -> None:
 
 def test_nothing_that_is_proven_to_have_no_effect_becomes_unknown_with_time() -> None:
     job = step("a", agents=("x", "y"), compensation=FENCED)
-    world = World(plan(job, complete_within=YEAR))
-    world.start()
+    world = begun(job, complete_within=YEAR)
     world.hold("x", 2 * LIMIT).hold("y", 2 * LIMIT).gives_back("a", effect=Effect.NONE)
     world.agents = {}
     world.wait(2 * LIMIT).run_now()
@@ -452,18 +447,15 @@ def test_the_next_agent_is_asked_before_the_plans_wait() -> None:
     world.start()
     world.fails("a")
     assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
-    world = World(
-        plan(
-            step(
-                "a",
-                agents=TWO,
-                compensation=FENCED,
-                retry=Retry(max_attempts=1),
-                on_failure=waits,
-            )
+    world = begun(
+        step(
+            "a",
+            agents=TWO,
+            compensation=FENCED,
+            retry=Retry(max_attempts=1),
+            on_failure=waits,
         )
     )
-    world.start()
     world.fails("a")
     world.succeeds("a")
     world.fails("a")

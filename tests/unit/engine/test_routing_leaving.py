@@ -3,7 +3,7 @@
 import pytest
 
 from roundsman.definition.workflow import Archive, Retry, Strategy, Undo
-from roundsman.engine.requests import agent_of, request_for
+from roundsman.engine.requests import agent_of
 from roundsman.errors import DefinitionError
 from roundsman.model.events import Outcome
 from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, agents_of
@@ -12,7 +12,7 @@ from roundsman.model.situations import Parked, Ready
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError
 from tests.support.coping_stories import FENCED, TWO
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, requests_in, step
 
 
 def at(world: World) -> str:
@@ -25,8 +25,7 @@ def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
 ) -> None:
     """It will be performed nowhere: it has failed where it is, and is undone only with its task."""
     a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", on_failure=strategy)))
-    world.start()
+    world = begun(a, step("b", on_failure=strategy))
     world.is_refused("b")
     world.fails("a")
     assert world.record("a").after_undo is None
@@ -41,25 +40,23 @@ def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
 def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() -> None:
     """Only the second agent's answer is known, and it reports another effect to the first one."""
     a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", a), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", a), on_failure=Undo())
     world.fails("a")
     world.succeeds("a")
     world.succeeds("a", {"reservation": "of the second"})
     world.is_refused("b")
-    asked = request_for(world.plan, world.task, "a", None, world.now)
+    asked = world.request("a")
     assert (at(world), asked.outcome_unknown) == ("second", False)
     assert asked.results == {"a": {"reservation": "of the second"}}
     world.succeeds("a")
-    asked = request_for(world.plan, world.task, "a", None, world.now)
+    asked = world.request("a")
     assert (at(world), asked.outcome_unknown) == ("first", True)
     assert asked.results == {}
 
 
 def full_at_the_first(error: str = "Full") -> World:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     return full(world, error)
 
 
@@ -83,8 +80,7 @@ def test_the_history_counts_the_attempt_that_was_refused() -> None:
     world = full_at_the_first()
     [row] = [one for _, _, d in world.decisions for one in d.history if one.kind == "failed"]
     assert row.attempt == 1
-    later = World(plan(step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))))
-    later.start()
+    later = begun(step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",)))
     later.fails("a", retry_after=1000)
     later.wait(1).start()
     full(later)
@@ -105,8 +101,7 @@ def test_a_hold_on_orders_lets_no_step_fail_for_want_of_a_next_agent() -> None:
 
 def full_at_the_first_while_held() -> World:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     everything = Hold("", OPERATOR, T0, T0 + 60 * MINUTE, "weather", "ann", workflow=EVERY_WORKFLOW)
     world.agents = agents_of(world.plan.agents, world.task, {}, [everything], world.now)
     return full(world)
@@ -114,16 +109,14 @@ def full_at_the_first_while_held() -> World:
 
 def test_a_next_agent_on_hold_is_none() -> None:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     full(world.hold("second", 600))
     assert world.task.ending is not None
 
 
 def test_a_next_agent_whose_hold_ends_now_is_one() -> None:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     full(world.hold("second", 10).wait(10))
     assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
 
@@ -161,16 +154,14 @@ def resolved_while_parked(world: World) -> None:
 
 def test_the_step_at_its_next_agent_is_not_parked_since_its_undo_was() -> None:
     a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
-    world = World(plan(a, on_failure=Undo()))
-    world.start()
+    world = begun(a, on_failure=Undo())
     resolved_while_parked(full(world.hold("first", 600)))
     assert at(world) == "second"
 
 
 def test_the_undo_at_the_agent_before_is_not_parked_since_that_at_the_later_one_was() -> None:
     a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", a), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", a), on_failure=Undo())
     world.fails("a")
     world.succeeds("a")
     world.succeeds("a")
@@ -181,8 +172,7 @@ def test_the_undo_at_the_agent_before_is_not_parked_since_that_at_the_later_one_
 
 def test_the_step_under_a_new_key_is_not_parked_since_its_undo_was() -> None:
     a = step("a", agents=TWO[:1], compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, on_failure=Archive()))
-    world.start()
+    world = begun(a, on_failure=Archive())
     world.fails("a")
     world.hold("first", 600).resubmit("a", fresh_key=True)
     world.start()

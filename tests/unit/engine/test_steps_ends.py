@@ -9,7 +9,7 @@ from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError, StepRecord
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import World, begun, plan, requests_in, step
 from tests.support.steps import changed_step, step_record, stored_step
 
 SMALL: Json = {"total": "1.00"}
@@ -24,8 +24,7 @@ def with_record(world: World, name: str, record: StepRecord) -> World:
 
 @pytest.mark.parametrize(("result", "kept"), [("fits", "fits"), ("x" * 200, None)])
 def test_a_success_forgets_what_was_noted_of_earlier_attempts(result: str, kept: Json) -> None:
-    world = World(plan(step("a", result_limit=100)))
-    world.start()
+    world = begun(step("a", result_limit=100))
     noted = changed_step(
         world.record("a"),
         effect=Effect.NONE,
@@ -43,8 +42,7 @@ def test_a_success_forgets_what_was_noted_of_earlier_attempts(result: str, kept:
 
 
 def failed_with_proof(effect: Effect) -> tuple[World, str]:
-    world = World(plan(step("a"), on_failure=Archive()))
-    world.start()
+    world = begun(step("a"), on_failure=Archive())
     lock = world.lock("a")
     world.is_refused("a", effect=effect)
     return world, lock
@@ -92,8 +90,7 @@ def test_a_skipped_step_has_no_unknown_outcome_though_its_record_was_restored() 
 def test_results_that_fill_the_record_exactly_are_kept_and_one_byte_more_is_not() -> None:
     frame = size_in_bytes({"a": ""}) + size_in_bytes("y")
     for more in (0, 1):
-        world = World(plan(step("a"), step("b", "a"), on_failure=Archive()))
-        world.start()
+        world = begun(step("a"), step("b", "a"), on_failure=Archive())
         world.succeeds("a")
         large = replace(world.record("a"), result="x" * (RESULTS_LIMIT - frame + more))
         with_record(world, "a", large).start()
@@ -102,8 +99,7 @@ def test_results_that_fill_the_record_exactly_are_kept_and_one_byte_more_is_not(
 
 
 def test_a_ready_step_keeps_the_time_by_which_it_is_started() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=3))))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=3)))
     world.fails("a", retry_after=0)
     world.wait(30).inspect()
     by = stored_step(world.record("a")).complete_by

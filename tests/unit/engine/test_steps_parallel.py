@@ -2,7 +2,7 @@
 
 from roundsman.definition.workflow import Retry
 from roundsman.model.states import ProcessState, TaskState
-from tests.support.machine_world import World, plan, requests_in, states, step
+from tests.support.machine_world import World, begun, plan, requests_in, states, step
 
 P = ProcessState
 
@@ -79,8 +79,7 @@ def test_steps_may_be_listed_before_what_they_come_after() -> None:
 
 
 def test_each_branch_has_its_own_attempts() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=2)), step("b")))
-    world.start()
+    world = begun(step("a", retry=Retry(max_attempts=2)), step("b"))
     world.fails("b")
     world.wait(60).start()
     world.fails("a")
@@ -90,8 +89,7 @@ def test_each_branch_has_its_own_attempts() -> None:
 
 def test_two_failures_at_once_end_the_task_for_the_first_and_record_both() -> None:
     once = Retry(max_attempts=1)
-    world = World(plan(step("a", retry=once), step("b", retry=once)))
-    world.start()
+    world = begun(step("a", retry=once), step("b", retry=once))
     decision = world.overdue("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert world.task.ending is not None

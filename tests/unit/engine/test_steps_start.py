@@ -8,7 +8,16 @@ from roundsman.model.events import AgentView, Claimant, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
-from tests.support.machine_world import REPLY_TO, T0, World, plan, requests_in, step, workflow
+from tests.support.machine_world import (
+    REPLY_TO,
+    T0,
+    World,
+    begun,
+    plan,
+    requests_in,
+    step,
+    workflow,
+)
 from tests.support.steps import stored_step
 
 a = step("a", complete_within=timedelta(seconds=20))
@@ -46,8 +55,7 @@ def test_no_claim_lasts_longer_than_its_task() -> None:
 
 
 def test_a_second_start_finds_nothing_to_do() -> None:
-    world = World(plan(a, b))
-    world.start()
+    world = begun(a, b)
     before = world.task
     decision = world.start()
     assert decision.task is before
@@ -123,14 +131,12 @@ def test_started_is_owed_once_and_only_to_who_asked() -> None:
     world.wait(5).start()
     world.succeeds("a")
     assert world.owed() == ["received", "started"]
-    silent = World(plan(a), ProcessingOptions())
-    silent.start()
+    silent = begun(a, asked=ProcessingOptions())
     assert silent.owed() == []
 
 
 def test_a_task_whose_every_step_is_skipped_completes_at_its_start() -> None:
-    world = World(plan(step("a", when="input"), step("b", "a", when="input")))
-    world.start()
+    world = begun(step("a", when="input"), step("b", "a", when="input"))
     assert world.task_state() is TaskState.COMPLETED
     assert world.owed() == ["received", "started", "completed"]
 
@@ -159,8 +165,7 @@ def test_the_definition_order_is_the_order_of_claims() -> None:
 
 
 def test_the_order_is_never_read_where_no_step_has_a_condition() -> None:
-    world = World(plan(a, b), ProcessingOptions(reply_to=REPLY_TO), order=None)
-    world.start()
+    world = begun(a, b, asked=ProcessingOptions(reply_to=REPLY_TO), order=None)
     world.succeeds("a")
     world.succeeds("b")
     assert world.task_state() is TaskState.COMPLETED

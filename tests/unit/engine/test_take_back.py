@@ -9,14 +9,13 @@ from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Retry
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
-from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.events import Outcome, UndoAsked
 from roundsman.model.instants import DAY, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
 UNFENCED = Compensation(retry=Retry(max_attempts=1))
@@ -31,8 +30,7 @@ def completed(*, compensation: Compensation | None = FENCED, point: bool = False
     a = step("a", compensation=compensation)
     b = step("b", "a", compensation=compensation)
     end = step("end", "b")
-    world = World(plan(a, b, end, retain_for=A_DAY, point_of_no_return=end if point else None))
-    world.start()
+    world = begun(a, b, end, retain_for=A_DAY, point_of_no_return=end if point else None)
     for name in ("a", "b", "end"):
         world.succeeds(name)
     assert world.task_state() is TaskState.COMPLETED
@@ -135,8 +133,7 @@ def test_a_task_of_which_nothing_can_be_undone_is_not_taken_back() -> None:
 def test_a_point_of_no_return_that_was_skipped_was_not_passed() -> None:
     a = step("a", compensation=FENCED)
     end = step("end", "a", when="input.total > `100`")
-    world = World(plan(a, end, point_of_no_return=end), order={"total": 7})
-    world.start()
+    world = begun(a, end, point_of_no_return=end, order={"total": 7})
     world.succeeds("a")
     assert world.state("end") is ProcessState.SKIPPED
     world.ask_undo()
@@ -205,14 +202,13 @@ def test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key(
     world = completed(compensation=EXPIRES)
     world.wait(wait).ask_undo()
     world.start()
-    request = request_for(world.plan, world.task, "b", None, world.now)
+    request = world.request("b")
     assert request.complete_by == world.now + acts_for * SECOND
 
 
 def test_what_has_no_lifetime_is_undone_though_a_later_step_cannot_be() -> None:
     a = step("a", compensation=FENCED)
-    world = World(plan(a, step("b", "a", compensation=EXPIRES), retain_for=A_DAY))
-    world.start()
+    world = begun(a, step("b", "a", compensation=EXPIRES), retain_for=A_DAY)
     world.succeeds("a")
     world.succeeds("b")
     world.wait(LAST + 1).ask_undo()
@@ -223,8 +219,7 @@ def test_what_has_no_lifetime_is_undone_though_a_later_step_cannot_be() -> None:
 
 def test_the_lifetime_counts_from_the_first_request_and_not_from_the_last() -> None:
     a = step("a", compensation=EXPIRES, retry=Retry(max_attempts=5))
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY, retain_for=A_DAY)
     world.fails("a", retry_after=3_600_000)
     world.wait(3_600).start()
     world.succeeds("a")
@@ -249,8 +244,7 @@ def test_a_fresh_key_has_a_lifetime_of_its_own() -> None:
 
 def test_the_key_of_a_new_round_has_a_lifetime_of_its_own() -> None:
     a = step("a", compensation=EXPIRES)
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY, retain_for=A_DAY)
     world.is_refused("a")
     world.resolve("a", did=False, fresh_key=True)
     world.start()
@@ -265,8 +259,7 @@ def test_the_key_of_a_new_round_has_a_lifetime_of_its_own() -> None:
 
 def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
     a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY, retain_for=A_DAY)
     world.wait(LAST - 10).is_refused("a")
     world.succeeds("a")  # its undo at the first agent
     world.succeeds("a")
@@ -277,8 +270,7 @@ def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
 
 def test_the_key_at_an_agent_that_a_step_goes_on_at_counts_from_its_first_request_there() -> None:
     a = step("a", agents=TWO, compensation=EXPIRES, retry=Retry(max_attempts=3))
-    world = World(plan(a, complete_within=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY)
     error = StepError("TransientError", "POST answered 503")
     world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE)
     world.wait(60).start()
@@ -289,8 +281,7 @@ def test_the_key_at_an_agent_that_a_step_goes_on_at_counts_from_its_first_reques
 def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_key() -> None:
     """What happened at the first agent was undone before the second one was asked."""
     a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY, retain_for=A_DAY)
     world.is_refused("a")
     world.succeeds("a")  # its undo at the first agent
     world.succeeds("a")
@@ -304,8 +295,7 @@ def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_ke
 def test_the_undo_at_the_agent_before_gets_no_lifetime_by_being_sent() -> None:
     patient = replace(EXPIRES, retry=Retry(max_attempts=8))
     a = step("a", agents=TWO, compensation=patient, next_agent_on=("CardDeclined",))
-    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY, retain_for=A_DAY)
     world.is_refused("a")
     world.succeeds("a")  # its undo at the first agent
     world.succeeds("a")
@@ -328,8 +318,7 @@ def test_an_attempt_that_is_due_after_the_lifetime_is_not_made() -> None:
 
 def test_an_undo_before_the_next_agent_that_cannot_be_made_archives_the_task() -> None:
     a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
-    world = World(plan(a, complete_within=A_DAY))
-    world.start()
+    world = begun(a, complete_within=A_DAY)
     decision = world.wait(LAST + 1).is_refused("a")
     assert requests_in(decision) == []
     assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, ProcessState.UNDO_ERROR)

@@ -35,7 +35,7 @@ from roundsman.model.scheduler_queues import (
 from roundsman.model.situations import AtAgent, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
-from tests.support.machine_world import T0, WorkflowOptions, World, plan, step
+from tests.support.machine_world import T0, WorkflowOptions, World, begun, plan, step
 from tests.support.steps import changed_step, step_record, stored_step
 
 END = T0 + 30 * SECOND
@@ -214,8 +214,7 @@ def test_the_agents_of_late_attempts_are_known_once_each_and_no_others() -> None
 
 
 def test_the_agent_of_a_late_item_of_a_fan_out_is_known() -> None:
-    world = World(plan(step("a", for_each="input.lines")), order={"lines": [1, 2]})
-    world.start()
+    world = begun(step("a", for_each="input.lines"), order={"lines": [1, 2]})
     world.wait(31)
     assert late_agents(world.plan, world.task, world.now) == ("worker",)
 
@@ -229,8 +228,7 @@ def test_the_start_of_a_task_of_which_nothing_has_begun_is_late_from_its_time_on
 
 def with_record(record: StepRecord, *, ended: bool = False, ending: bool = False) -> Task:
     """A task with this record of its step, and one that is done."""
-    world = World(plan(a, step("b")))
-    world.start()
+    world = begun(a, step("b"))
     if ending:
         world.is_refused("b")
     done = step_record(process_state=ProcessState.PROCESSED, complete_by=T0, remind_at=T0)
@@ -588,8 +586,7 @@ def test_a_task_fails_at_its_complete_by_if_no_reply_waits() -> None:
 
 def extended_at_the_end(*more: Step) -> World:
     """A task whose first step is extended, and whose complete-by would be over."""
-    world = World(plan(a, *more, complete_within=timedelta(seconds=30)))
-    world.start()
+    world = begun(a, *more, complete_within=timedelta(seconds=30))
     look(world, waiting(END + 10 * SECOND), END + 10 * SECOND)
     assert world.task.complete_by == END + 20 * SECOND
     return world.wait(20)

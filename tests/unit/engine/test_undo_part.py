@@ -12,7 +12,7 @@ from roundsman.model.record_limits import MOST_PART
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepToAdd, Termination
 from tests.support.fan_out_stories import pick
-from tests.support.machine_world import T0, World, plan, requests_in, states, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, states, step
 
 P = ProcessState
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
@@ -105,8 +105,7 @@ def test_an_added_step_is_undone_alone_and_its_adder_only_with_it() -> None:
     find, leg = step("find", compensation=FENCED), step("leg", compensation=FENCED)
 
     def trip() -> World:
-        world = World(plan(find, may_add=(leg,)))
-        world.start()
+        world = begun(find, may_add=(leg,))
         world.adds("find", StepToAdd("leg[a]"), StepToAdd("leg[b]"))
         return performed(world)
 
@@ -336,8 +335,7 @@ def test_a_step_that_is_undone_or_was_skipped_is_refused() -> None:
 def test_a_sleep_is_refused_and_depends_on_nothing() -> None:
     a = step("a", compensation=FENCED)
     nap = Sleep(name="nap", for_=timedelta(minutes=1), after=(a,))
-    world = World(plan(a, nap, retain_for=A_DAY))
-    world.start()
+    world = begun(a, nap, retain_for=A_DAY)
     world.succeeds("a")
     world.wait(60).inspect()
     world.start()
@@ -354,8 +352,7 @@ def test_an_unknown_step_and_a_fan_out_as_a_whole_are_refused_by_what_there_is()
 
 
 def test_a_part_is_only_taken_back_from_a_completed_task() -> None:
-    open_one = World(plan(step("a", compensation=FENCED), step("b")))
-    open_one.start()
+    open_one = begun(step("a", compensation=FENCED), step("b"))
     open_one.succeeds("a")
     why = "only of a completed task can a part be undone, and the task is"
     assert refusal(open_one, "a") == f"{why} active"

@@ -14,7 +14,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, plan, step
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,7 @@ def test_each_part_of_the_fingerprint_makes_another_group() -> None:
 def refused(strategy: Archive | Undo) -> World:
     """The one step has been refused; its undo is fenced, so that it need not wait."""
     undo = Compensation(fences_late_performs=True)
-    world = World(plan(step("a", on_failure=strategy, compensation=undo)))
-    world.start()
+    world = begun(step("a", on_failure=strategy, compensation=undo))
     world.is_refused("a")
     return world
 
@@ -130,8 +129,7 @@ def test_a_failed_undo_is_a_group_of_its_own_and_names_what_could_not_be_undone(
 
 
 def test_a_task_that_was_not_complete_in_time_has_no_failed_step() -> None:
-    world = World(plan(step("a"), on_failure=Archive()))
-    world.start()
+    world = begun(step("a"), on_failure=Archive())
     world.fails("a", retry_after=world.task.complete_by)
     world.wait_until(world.task.complete_by + 1)
     world.inspect()
@@ -177,8 +175,7 @@ def test_a_short_message_is_kept_as_it_is_and_a_longer_one_without_what_differs(
 
 def test_an_open_task_is_in_the_group_of_the_step_that_failed_so_first() -> None:
     """The alert of the group may be sent when a second step has failed in another way."""
-    world = World(plan(step("b"), step("a"), step("last", "a", "b")))
-    world.start()
+    world = begun(step("b"), step("a"), step("last", "a", "b"))
     for name, size in (("b", 40_000), ("a", 50_000)):
         world.now += SECOND
         world.succeeds(name, "y" * size)
@@ -190,8 +187,7 @@ def test_an_open_task_is_in_the_group_of_the_step_that_failed_so_first() -> None
 
 def test_a_task_is_in_the_group_of_the_unexpected_error_that_came_first() -> None:
     keeps = Retry(keep_trying_for=timedelta(minutes=10))
-    world = World(plan(step("b", retry=keeps), step("a", retry=keeps)))
-    world.start()
+    world = begun(step("b", retry=keeps), step("a", retry=keeps))
     for name, error in (("b", "KeyError"), ("a", "TypeError")):
         world.now += SECOND
         world.reply(name, Outcome.TRANSIENT, error=StepError(error, "unexpected", unexpected=True))

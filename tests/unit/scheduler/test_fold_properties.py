@@ -60,7 +60,7 @@ def comparable(result: object) -> object:
 
 
 def stored(shells: Shells) -> Task | None:
-    return next((task for task in shells.store.tasks() if task.task_id == ORDER_ID), None)
+    return shells.store.stored(ORDER_ID)
 
 
 def sent(shells: Shells) -> list[object]:

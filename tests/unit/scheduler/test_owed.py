@@ -15,18 +15,13 @@ from roundsman.wire.commands import Command
 from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import REPLY_TO, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
+from tests.support.supervision_world import submitted
 
 first = step("first")
 second = step("second", first)
 LINE = plan(first, second)
 ONE = plan(first, on_failure=Archive())
 START = Command(kind="start", task_id=ORDER_ID)
-
-
-def submitted(made: Shells) -> Shells:
-    made.submit()
-    made.outbox.sent.clear()
-    return made
 
 
 def archived(faults: Faults) -> Shells:

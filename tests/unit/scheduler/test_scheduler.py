@@ -20,6 +20,7 @@ from roundsman_testing.recording import SentRequest
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER, ORDER_ID, Shells
 from tests.support.steps import stored_step
+from tests.support.supervision_world import submitted
 
 first = step("first")
 second = step("second", first)
@@ -28,13 +29,6 @@ FAN = plan(first, *(step(f"branch_{n}", first) for n in range(20)))
 SILENT = ProcessingOptions()
 
 START = Command(kind="start", task_id=ORDER_ID)
-
-
-def submitted(made: Shells) -> Shells:
-    """An order whose `received` and Start were sent; what follows is counted from there."""
-    made.submit()
-    made.outbox.sent.clear()
-    return made
 
 
 def line() -> Shells:

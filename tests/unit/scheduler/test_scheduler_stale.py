@@ -9,7 +9,7 @@ from tests.support.crash_stories import STORIES
 from tests.support.crash_story import run_story
 from tests.support.shell_world import Shells
 from tests.support.supervision_world import LINE
-from tests.unit.scheduler.test_crash_everywhere import check, undisturbed, world_of
+from tests.unit.scheduler.test_crash_everywhere import check, task_without, world_of
 
 
 def line() -> Shells:
@@ -54,4 +54,4 @@ def test_every_order_comes_to_its_end_where_each_read_that_may_be_stale_is(name:
     world = world_of(story, faults)
     run_story(story, world)
     assert faults.count.get(Fault.STALE, 0) == faults.calls.count("load_eventually")
-    check(story, world, undisturbed(story))
+    check(story, world, task_without(name))

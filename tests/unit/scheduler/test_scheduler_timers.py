@@ -22,17 +22,11 @@ from roundsman.wire.commands import command_of
 from roundsman_testing.faults import Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
+from tests.support.supervision_world import submitted
 
 first = step("first")
 second = step("second", first)
 LINE = plan(first, second)
-
-
-def submitted(made: Shells) -> Shells:
-    """An order whose `received` and Start were sent; what follows is counted from there."""
-    made.submit()
-    made.outbox.sent.clear()
-    return made
 
 
 def line() -> Shells:

@@ -15,7 +15,7 @@ from roundsman.wire.messages import Reply
 from roundsman_testing import Invariant
 from roundsman_testing.invariants.attempts import Attempts
 from tests.support.left_out_stories import NOT_JSON
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import World, begun, step
 from tests.support.steps import changed_step
 
 WRONG = StepToAdd("other[a]")
@@ -53,8 +53,7 @@ def reply_of(task_id: str, event: Replied, now: int) -> Reply:
 def at_its_last_attempt() -> World:
     """No other attempt ends before the service may forget its key."""
     a = step("a", key_lifetime=timedelta(minutes=5))
-    world = World(plan(a, step("b", "a"), on_failure=Undo()))
-    world.start()
+    world = begun(a, step("b", "a"), on_failure=Undo())
     world.fails("a", retry_after=240 * SECOND)
     world.wait_until(world.record("a").not_before).start()
     return world.wait(28)
@@ -83,8 +82,7 @@ def test_a_success_that_lacks_no_steps_does_not_count_as_failed() -> None:
 def retried_for_its_result() -> World:
     """The last attempt of `a` is under way at the deadline; an earlier one has taken effect."""
     a = step("a", retry=Retry(max_attempts=2))
-    world = World(plan(a, on_failure=Undo(), deadline=timedelta(hours=1)))
-    world.start()
+    world = begun(a, on_failure=Undo(), deadline=timedelta(hours=1))
     world.reply("a", Outcome.TRANSIENT, error=NOT_JSON, effect=Effect.STANDS)
     world.wait_until(world.record("a").not_before).start()
     world.wait_until(world.task.deadline)

@@ -22,6 +22,7 @@ from roundsman_testing.world import processes
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import REPLIES
 from tests.unit.testing.samples import SHOP
+from tests.world.shop import deliver
 from tools.soak import run_stories
 
 Patch = pytest.MonkeyPatch
@@ -164,7 +165,7 @@ def test_an_all_clear_was_right_though_an_order_fails_alike_a_moment_later() -> 
         if call == "remove_group" and not alerts:
             alerts.extend(alert.subject for alert in world.post.alerts)
             late = next(mail for mail in world.queues.waiting if "CardDeclined" in mail.body)
-            world._deliver(late)
+            deliver(world, late)
 
     world.faults.before_each(fails_alike)
     world.run(for_=timedelta(minutes=13))

@@ -23,7 +23,7 @@ from roundsman.wire.messages import (
     rejection_body,
     status_body,
 )
-from tests.support.machine_world import REPLY_TO, T0, World, plan, step
+from tests.support.machine_world import REPLY_TO, T0, World, begun, plan, step
 from tests.support.steps import step_record, stored_step
 
 ids = st.from_regex(r"[A-Za-z0-9._~-]{1,128}", fullmatch=True)
@@ -288,8 +288,7 @@ def test_a_field_that_a_later_version_may_add_does_no_harm() -> None:
 def test_a_request_carries_the_results_of_all_steps_before_and_of_no_other() -> None:
     a, side = step("a"), step("side")
     b = step("b", a)
-    world = World(plan(a, side, b, step("c", b, agent="shipper")), order={"orderId": "ord-1"})
-    world.start()
+    world = begun(a, side, b, step("c", b, agent="shipper"), order={"orderId": "ord-1"})
     world.succeeds("side", "s")
     world.succeeds("a", {"id": 1})
     world.succeeds("b", 2)
@@ -304,8 +303,7 @@ def test_a_request_carries_the_results_of_all_steps_before_and_of_no_other() -> 
 
 
 def test_a_request_of_a_later_attempt_keeps_its_key_and_says_that_the_outcome_is_unknown() -> None:
-    world = World(plan(step("a")))
-    world.start()
+    world = begun(step("a"))
     first = request_for(world.plan, world.task, "a", None, T0)
     world.overdue("a")
     world.start()

@@ -25,8 +25,8 @@ from roundsman_console.base.typed_inputs import (
     read_sets,
     read_steps,
 )
+from roundsman_console.facts.order.effects import may_stand
 from roundsman_console.facts.order.step_text import span
-from roundsman_console.facts.order.view import may_stand
 
 OneOrMany: TypeAlias = CommandDocument | DryRunDocument | BulkRunDocument
 """The result of a command for one order; for several, the dry run or the bulk run."""

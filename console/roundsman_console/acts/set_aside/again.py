@@ -21,10 +21,9 @@ from roundsman_console.base.errors import InspectorError, Interrupted, aws_sente
 from roundsman_console.base.progress import Working, no_progress
 from roundsman_console.facts.set_aside.assess import JudgedMessage, ResendVerdict, judge, order_of
 from roundsman_console.facts.set_aside.documents import (
-    RedriveCandidateDocument,
+    MessageDocument,
     RedriveDocument,
     ResendDocument,
-    ResentDocument,
 )
 from roundsman_console.facts.set_aside.messages import SetAside, SetAsideQueue, problem_documents
 from roundsman_console.facts.set_aside.peek import (
@@ -66,17 +65,15 @@ class Resent:
         """Whether the message was sent, and deleted from where it lay."""
         return self.new_id is not None
 
-    def document(self) -> ResentDocument:
+    def document(self) -> MessageDocument:
         """Return the result as JSON for scripts."""
-        return {
-            "messageId": self.message.message_id,
-            "sentAs": self.new_id,
-            "queue": self.source.physical,
-            "orderId": order_of(self.body),
-            "verdict": self.judged.verdict.value,
-            "why": self.judged.why,
-            "problems": problem_documents(self.judged.problems),
-        }
+        return self.message.document(
+            self.judged,
+            sent_as=self.new_id,
+            queue=self.source.physical,
+            order_id=order_of(self.body),
+            problems=problem_documents(self.judged.problems),
+        )
 
 
 def send_corrected(
@@ -192,16 +189,6 @@ class Assessed:
     goes: bool
     """Whether it is sent."""
 
-    def document(self, sent: bool) -> RedriveCandidateDocument:
-        """Return a dead letter as JSON for scripts."""
-        return {
-            **self.message.dead_document(),
-            "what": self.judged.what,
-            "verdict": self.judged.verdict.value,
-            "why": self.judged.why,
-            "sent": sent,
-        }
-
 
 @dataclass(slots=True, kw_only=True)
 class SendResult:
@@ -248,41 +235,38 @@ class SendResult:
         """Return the result for the dead letters of a queue as JSON for scripts."""
         verdicts = Counter(one.judged.verdict for one in self.assessed)
         sent = {one.message.message_id for one in self.sent}
-        return {
-            "command": "redrive",
-            "queue": queue,
-            "dryRun": self.dry,
-            "verdicts": {
-                "acts": verdicts[ResendVerdict.ACTS],
-                "passed_over": verdicts[ResendVerdict.PASSED_OVER],
-                "rejected": verdicts[ResendVerdict.REJECTED],
-                "fails": verdicts[ResendVerdict.FAILS],
-            },
-            "cameBack": sum(one.message.sent_back > 0 for one in self.assessed),
-            "sent": len(self.sent),
-            "left": self.left,
-            "more": self.more,
-            "messages": [one.document(one.message.message_id in sent) for one in self.assessed],
-        }
+        return RedriveDocument(
+            queue=queue,
+            dry_run=self.dry,
+            verdicts={verdict: verdicts[verdict] for verdict in ResendVerdict},
+            came_back=sum(one.message.sent_back > 0 for one in self.assessed),
+            sent=len(self.sent),
+            left=self.left,
+            more=self.more,
+            messages=[
+                one.message.document(one.judged, sent=one.message.message_id in sent)
+                for one in self.assessed
+            ],
+        )
 
     def resend_document(self) -> ResendDocument:
         """Return the result for rejected messages as JSON for scripts."""
-        whole = self.error is None
-        return {**resend_document(self.sent, self.left, whole=whole), "more": self.more}
+        return resend_document(self.sent, self.left, more=self.more, whole=self.error is None)
 
 
-def resend_document(tried: Sequence[Resent], left: int, *, whole: bool = True) -> ResendDocument:
+def resend_document(
+    tried: Sequence[Resent], left: int, *, more: bool = False, whole: bool = True
+) -> ResendDocument:
     """Return the results as JSON for scripts.
 
     `left` is the number of messages that stay in the RejectedQueue.
     """
-    return {
-        "command": "resend",
-        "outcome": "done" if whole and all(one.sent for one in tried) else "refused",
-        "messages": [one.document() for one in tried],
-        "left": left,
-        "more": False,
-    }
+    return ResendDocument(
+        outcome="done" if whole and all(one.sent for one in tried) else "refused",
+        messages=[one.document() for one in tried],
+        left=left,
+        more=more,
+    )
 
 
 def send_all(

@@ -19,17 +19,18 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.acts.documents.smoke import SmokeDocument, SmokeOutcome
+from roundsman_console.acts.documents.smoke import SmokeDocument, SmokeOutcome, SmokeQueueDocument
 from roundsman_console.acts.order.commands import CommandResult, send_command
 from roundsman_console.acts.order.following import client_of, follow
 from roundsman_console.acts.order.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, now, wait_for
 from roundsman_console.base.errors import Interrupted, NotFound
-from roundsman_console.base.result import CommandOutcome
-from roundsman_console.facts.order.view import may_stand
+from roundsman_console.base.result import CommandOutcome, filled_from
+from roundsman_console.facts.order.documents import why_document
+from roundsman_console.facts.order.effects import may_stand
+from roundsman_console.facts.order.lookup import why
 from roundsman_console.facts.order.why import Diagnosis
-from roundsman_console.facts.order.why_facts import why, why_document
 from roundsman_console.facts.overview.queues import Queue, find_queues
 
 REASON = "smoke test"
@@ -84,29 +85,23 @@ class SmokeResult:
     def document(self) -> SmokeDocument:
         """Return the result as JSON for scripts."""
         spec, found = self.spec, self.diagnosis
-        return {
-            "orderId": spec.order_id,
-            "event": spec.file,
-            "ok": self.ok,
-            "outcome": self.outcome,
-            "expected": spec.expect,
-            "state": self.state,
-            "sentence": self.sentence,
-            "changes": list(self.changes),
-            "why": None if found is None else why_document(spec.order_id, self.task, found),
-            "queues": [
-                {
-                    "queue": queue.name,
-                    "waiting": queue.waiting,
-                    "inFlight": queue.in_flight,
-                    "oldestSeconds": None if queue.oldest is None else queue.oldest // SECOND,
-                }
+        return filled_from(
+            self,
+            SmokeDocument,
+            order_id=spec.order_id,
+            event=spec.file,
+            expected=spec.expect,
+            why=found and why_document(spec.order_id, self.task, found),
+            queues=[
+                filled_from(
+                    queue,
+                    SmokeQueueDocument,
+                    queue=queue.name,
+                    oldest_seconds=None if queue.oldest is None else queue.oldest // SECOND,
+                )
                 for queue in self.queues
             ],
-            "left": list(self.left),
-            "next": self.next,
-            "seconds": round(self.seconds, 1),
-        }
+        )
 
 
 def run_smoke_test(

@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from roundsman_console.base.clock import now
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, say
 from roundsman_console.faces.cli.text.agent import agents_table, order_hold_lines
-from roundsman_console.facts.agent.documents import AgentListDocument
+from roundsman_console.facts.agent.documents import AgentListDocument, agent_document
 from roundsman_console.facts.agent.reading import find_agents_and_order_holds
-from roundsman_console.facts.agent.view import agent_document
 from roundsman_console.facts.hold.view import order_hold_document
 
 
@@ -30,9 +30,11 @@ def agents_command(
     with sentences():
         found, of_orders = find_agents_and_order_holds(find_stack(stack))
         if as_json:
-            agents = [agent_document(agent) for agent in found]
-            holds = [order_hold_document(hold) for hold in of_orders]
-            print(json.dumps(AgentListDocument(agents=agents, orderHolds=holds)))
+            listed = AgentListDocument(
+                agents=[*map(agent_document, found)],
+                order_holds=[*map(order_hold_document, of_orders)],
+            )
+            print(json.dumps(document_of(listed)))
             return
         say(*order_hold_lines(of_orders))
         results().print(agents_table(found, now()) if found else "No agents.")

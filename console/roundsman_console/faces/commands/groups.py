@@ -20,17 +20,17 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.agent.reading import find_agents
-from roundsman_console.facts.group.documents import GroupDetailsDocument, GroupListDocument
-from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
-from roundsman_console.facts.group.view import (
-    commands_of,
-    effects_of,
+from roundsman_console.facts.group.documents import (
+    GroupListDocument,
+    group_details,
     group_document,
     retried_document,
-    sample_document,
 )
-from roundsman_console.facts.order.step_text import span
+from roundsman_console.facts.group.next_commands import commands_of
+from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
+from roundsman_console.facts.order.effects import effects_of
+from roundsman_console.facts.order.step_text import error_words, span
 from roundsman_console.facts.orders.open_orders import read_open_orders
 from roundsman_console.facts.orders.selection import read_selection
 
@@ -78,8 +78,8 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         groups = list_groups(found, find_agents(found), now())
         retries = read_retries(found, read_open_orders(found), now())
         if as_json:
-            documents = [group_document(group) for group in groups]
-            retried = [retried_document(one) for one in retries.causes]
+            documents = [*map(group_document, groups)]
+            retried = [*map(retried_document, retries.causes)]
             print(hinted_json(GroupListDocument(groups=documents, retried=retried)))
             return
         print_list(groups)
@@ -107,12 +107,7 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            details: GroupDetailsDocument = {
-                **group_document(shown),
-                "samples": [sample_document(task) for task in shown.samples],
-                "do": commands_of(shown),
-            }
-            print(hinted_json(details))
+            print(hinted_json(group_details(shown)))
             return
         print_group(shown)
 
@@ -150,7 +145,7 @@ def print_group(group: GroupNow) -> None:
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     where = group.workflow if group.step == NO_STEP else f"{group.workflow}  {group.step}"
     yield f"{group.id}  {where}  {group.standing}", _STYLES[group.severity]
-    yield f"{_HOW.get(group.how, 'failed')}: {_why(group)}", ""
+    yield f"{_HOW.get(group.how, 'failed')}: {error_words(group.error_type, group.message)}", ""
     if group.count.count:
         one = (group.count.count, group.count.more) == (1, False)
         yield f"{group.count} order{'' if one else 's'}", "bold"
@@ -169,7 +164,14 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     for task in group.samples:
         yield "", ""
         yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
-        yield from ((f"  {what}: {span(names)}", "") for what, names in effects_of(task) if names)
+        effects = effects_of(task, None)
+        for what, names in (
+            ("may stand", effects.may_stand),
+            ("undone", effects.undone),
+            ("undo failed", effects.undo_failed),
+        ):
+            if names:
+                yield f"  {what}: {span(names)}", ""
     yield "", ""
 
 
@@ -181,10 +183,6 @@ def _agent_lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"{agent.name} accepts work", ""
     for hold in agent.holds:
         yield f"{agent.name} {hold_words(hold)}, until {second(hold.until)}", "yellow"
-
-
-def _why(group: GroupNow) -> str:
-    return f"{group.error_type}: {group.message}" if group.message else group.error_type
 
 
 def _ended(task: Task) -> str:
@@ -208,7 +206,7 @@ def _table(groups: Sequence[GroupNow]) -> Table:
             plain(f"{'>' if group.count.more else ''}{group.count.count:,}"),
             plain(last),
             plain(where),
-            plain(f"{how}{_why(group)}{calm}"),
+            plain(f"{how}{error_words(group.error_type, group.message)}{calm}"),
         )
     return table
 
@@ -224,14 +222,13 @@ def _table_of_retries(causes: Sequence[RetriedNow]) -> Table:
     for one in causes:
         cause = one.cause
         ahead = None if one.next_at is None else format_duration(max(0, one.next_at - at))
-        why = f"{cause.error_type}: {cause.message}" if cause.message else cause.error_type
         table.add_row(
             plain(f"{'>' if one.count.more else ''}{one.count.count:,}"),
             plain(f"{one.new:,}"),
             plain("" if one.since is None else f"{format_duration(max(0, at - one.since))} ago"),
             plain("under way" if ahead is None else f"in {ahead}"),
             plain(f"{cause.workflow} {cause.step}{' (undo)' if cause.undo else ''}"),
-            plain(why),
+            plain(error_words(cause.error_type, cause.message)),
             plain(one.sample.task_id),
         )
     return table

@@ -17,6 +17,7 @@ from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
+from roundsman_console.base.result import document_of, filled_from
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_duration
 from roundsman_console.faces.cli.cells import plain
@@ -28,9 +29,12 @@ from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, say
 from roundsman_console.faces.cli.text.agent import order_hold_lines
 from roundsman_console.faces.cli.text.states import STATE_STYLES
-from roundsman_console.facts.order.documents import TaskPageDocument
+from roundsman_console.facts.order.documents import (
+    TaskPageDocument,
+    UnreadableTaskDocument,
+    order_summary,
+)
 from roundsman_console.facts.order.lookup import shown_tasks
-from roundsman_console.facts.order.view import task_summary
 from roundsman_console.facts.orders.listing import Page, find
 from roundsman_console.facts.orders.reasons import reasons_of
 from roundsman_console.facts.orders.selection import Selection
@@ -74,23 +78,24 @@ def ls_command(
         )
         page = replace(page, tasks=shown_tasks(found, page.tasks))
         if as_json:
-            print(json.dumps(page_document(page)))
+            print(json.dumps(document_of(page_document(page))))
         else:
             say(*order_hold_lines(on_orders(found.holds.holds())))
             _print(found, page, limit)
 
 
 def page_document(page: Page) -> TaskPageDocument:
-    """Return a page of tasks as JSON for scripts."""
-    return {
-        "tasks": [task_summary(task) for task in page.tasks],
-        "more": not page.whole,
-        "cursor": page.cursor,
-        "lookedAt": page.looked_at,
-        "unreadable": [
-            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+    """Return what --json says of a page of tasks."""
+    return filled_from(
+        page,
+        TaskPageDocument,
+        tasks=[*map(order_summary, page.tasks)],
+        more=not page.whole,
+        unreadable=[
+            UnreadableTaskDocument(order_id=order, problem=problem)
+            for order, problem in page.unreadable.items()
         ],
-    }
+    )
 
 
 def _print(stack: DeployedStack, page: Page, limit: int) -> None:

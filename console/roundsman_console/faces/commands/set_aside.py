@@ -27,6 +27,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import FAILED, USAGE, ConsoleError, Interrupted
 from roundsman_console.base.hints import hint
+from roundsman_console.base.result import document_of
 from roundsman_console.base.typed_inputs import read_body
 from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import complain, sentences
@@ -46,15 +47,14 @@ from roundsman_console.faces.cli.text.set_aside import (
 from roundsman_console.faces.cli.verb_options import command_of
 from roundsman_console.facts.application import application_events
 from roundsman_console.facts.set_aside.assess import judge
-from roundsman_console.facts.set_aside.documents import DeadLetterDetailsDocument
+from roundsman_console.facts.set_aside.documents import MessageListDocument
 from roundsman_console.facts.set_aside.masked import masked_body
 from roundsman_console.facts.set_aside.messages import (
-    QueueContents,
     SetAside,
     SetAsideQueue,
-    dead_list_document,
     dead_queues,
     held,
+    list_document,
     look_at,
     rejected_queue,
 )
@@ -94,28 +94,7 @@ def dlq_ls_command(
     Example: roundsman dlq ls
     """
     with sentences():
-        looked = look_at(dead_queues(find_stack(stack, application_events()), queue), limit)
-        if as_json:
-            print(json.dumps(dead_list_document(looked)))
-            return
-        if not looked:
-            say("No dead letters.")
-        for one in looked:
-            _show_dead(one)
-
-
-def _show_dead(found: QueueContents) -> None:
-    source, many = found.place.source, len(found.messages)
-    if source is not None:
-        say(
-            f"{source.name} (read by the {source.function} function): "
-            f"{many if not found.more else f'more than {many}'} dead",
-            hidden_words(found.held),
-        )
-    if found.messages:
-        results().print(message_table(found.messages, now(), dead=True))
-    if found.more:
-        say("There are more: raise --limit.")
+        _list(dead_queues(find_stack(stack, application_events()), queue), limit, as_json=as_json)
 
 
 @rejected_app.command("ls")
@@ -133,19 +112,30 @@ def rejected_ls_command(
     Example: roundsman rejected ls
     """
     with sentences():
-        [found] = look_at([rejected_queue(find_stack(stack, application_events()))], limit)
-        if as_json:
-            print(json.dumps(found.rejection_document()))
-            return
-        listed = found.messages
-        if listed:
-            results().print(message_table(listed, now(), dead=False))
-        else:
-            say("No rejected messages.")
-        say(hidden_words(found.held))
-        if found.more:
-            say(f"More than {len(listed)} exist; raise --limit.")
-        if listed:
+        places = [rejected_queue(find_stack(stack, application_events()))]
+        _list(places, limit, as_json=as_json)
+
+
+def _list(places: Sequence[SetAsideQueue], limit: int, *, as_json: bool) -> None:
+    looked = look_at(places, limit)
+    if as_json:
+        print(json.dumps(document_of(list_document(looked))))
+        return
+    if not any(one.place.source or one.messages for one in looked):
+        say(f"No {places[0].nouns}.")
+    for one in looked:
+        source, many = one.place.source, len(one.messages)
+        hidden = hidden_words(one.held)
+        if source is not None:
+            dead = f"more than {many}" if one.more else many
+            say(f"{source.name} (read by the {source.function} function): {dead} dead", hidden)
+        if one.messages:
+            results().print(message_table(one.messages, now(), dead=source is not None))
+        if source is None:
+            say(hidden)
+        if one.more:
+            say("There are more: raise --limit.")
+        if source is None and one.messages:
             say(hint("Show one with: roundsman rejected show ID"))
 
 
@@ -184,7 +174,7 @@ def dlq_show_command(
             messages = [
                 one.whole_document(effect, found.name, body) for one, effect, body in judged
             ]
-            print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
+            print(json.dumps(document_of(MessageListDocument(messages=messages, more=more))))
             return
         for one, effect, body in judged:
             say(*dead_lines(one, effect, found.name, body))
@@ -214,7 +204,7 @@ def rejected_show_command(
         with held([rejected_queue(found)], message) as (_, one):
             body = _body(found, one, reveal)
         if as_json:
-            print(json.dumps({**one.rejection_document(), "body": body}))
+            print(json.dumps(document_of(one.document(body=body))))
             return
         say(*rejected_lines(one, body))
 
@@ -249,7 +239,7 @@ def dlq_redrive_command(
 
         result = _send_all(SetAsideQueue(found, source), wanted, agreed, quiet=as_json)
         if as_json:
-            print(json.dumps(result.redrive_document(source.name)))
+            print(json.dumps(document_of(result.redrive_document(source.name))))
         elif result.dry:
             say(f"Nothing was sent. To send {len(result.going)} of them, add --yes.")
         elif result.assessed:
@@ -332,7 +322,7 @@ def rejected_resend_command(
             agreed = partial(_confirmed, yes=yes)
             several = _send_all(place, SendOptions(limit), agreed, quiet=as_json)
             if as_json:
-                print(json.dumps(several.resend_document()))
+                print(json.dumps(document_of(several.resend_document())))
             else:
                 stays = "" if several.error else ": they would be rejected again"
                 say(f"{len(several.sent)} sent, {several.left} left{stays}.")
@@ -342,7 +332,7 @@ def rejected_resend_command(
             fixed = partial(send_corrected, sets=sets or (), removes=removes or ())
             result = fixed(found, look, one, whole=whole, anyway=anyway)
         if as_json:
-            print(json.dumps(resend_document([result], int(not result.sent))))
+            print(json.dumps(document_of(resend_document([result], int(not result.sent)))))
         if not result.sent:
             complain("\n".join(resent_lines(result)))
             raise typer.Exit(FAILED)
@@ -373,9 +363,7 @@ def dlq_drop_command(
 ) -> None:
     with sentences():
         found = announced_stack(stack, application_events())
-        one = _drop(dead_queues(found), verb.message, yes=yes, silent=as_json)
-        if as_json:
-            print(json.dumps({**one.dead_document(), "body": one.body}))
+        _drop(dead_queues(found), verb.message, yes=yes, as_json=as_json)
 
 
 @rejected_app.command("drop")
@@ -388,18 +376,17 @@ def rejected_drop_command(
 ) -> None:
     with sentences():
         found = announced_stack(stack, application_events())
-        one = _drop([rejected_queue(found)], verb.message, yes=yes, silent=as_json)
-        if as_json:
-            print(json.dumps({**one.rejection_document(), "body": one.body}))
+        _drop([rejected_queue(found)], verb.message, yes=yes, as_json=as_json)
 
 
-def _drop(places: Sequence[SetAsideQueue], asked: str, *, yes: bool, silent: bool) -> SetAside:
+def _drop(places: Sequence[SetAsideQueue], asked: str, *, yes: bool, as_json: bool) -> None:
     with held(places, asked, WHILE_ASKED) as (look, one):
         order = one.order or ("an unknown order" if one.is_dead else None)
         about = f" of {order}" if order else ""
         confirm(f"Delete the {places[0].noun} {one.message_id}{about} for good?", yes=yes)
         for letter in one.letters:
             look.delete(letter)
-    if not silent:
+    if as_json:
+        print(json.dumps(document_of(one.document(body=one.body))))
+    else:
         say(f"Deleted {one.message_id}.")
-    return one

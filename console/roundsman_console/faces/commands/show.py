@@ -1,7 +1,6 @@
 """`roundsman show`: shows the task of an order, its steps and its history."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import typer
@@ -9,12 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.command_line import REASON, command_line
-from roundsman.definition.plan import Plan, StepPlan
-from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, item_place, step_of
-from roundsman_console.base.clock import now
+from roundsman.model.task import Task, item_place, step_of
 from roundsman_console.base.counted import counted
 from roundsman_console.base.hints import hint, hinted_json
 from roundsman_console.faces.cli.cells import plain
@@ -24,7 +20,10 @@ from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, short_instant
 from roundsman_console.faces.cli.text.states import STEP_STYLES, happenings_table, task_line
 from roundsman_console.facts.hold.view import release_command
+from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.lookup import find_shown
+from roundsman_console.facts.order.next_command import missing_result, next_command
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     MOST_ADDED_NAMES,
     agent_words,
@@ -35,15 +34,6 @@ from roundsman_console.facts.order.step_text import (
     step_state,
 )
 from roundsman_console.facts.order.timeline import of_row
-from roundsman_console.facts.order.view import (
-    in_state,
-    may_stand,
-    missing_result,
-    next_command,
-    nothing_undoes,
-    step_names,
-    task_document,
-)
 
 
 def show_command(
@@ -57,51 +47,51 @@ def show_command(
     """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
     with sentences():
         found = find_stack(stack)
-        task, plan, history = find_shown(found, order, reveal=reveal)
-        trace = found.trace_of(task)
+        facts = find_shown(found, order, reveal=reveal)
+        trace = found.trace_of(facts.task)
         if as_json:
-            print(hinted_json(task_document(task, plan, history, trace)))
+            print(hinted_json(order_document(facts, trace)))
         else:
-            held = any(record.held_since is not None for record in task.steps.values())
-            holds = found.holds.holds() if held else ()
-            facts = step_facts(task, plan, holds, now())
-            facts += [
-                f"Let go on: {hint(release_command(hold))}"
-                for hold in holds
-                if hold.holds_order(task.workflow, task.task_id)
-            ]
-            _print(task, plan, history, [*facts, *([f"Trace: {trace}"] if trace else [])])
+            _print(facts, trace)
 
 
-def _print(
-    task: Task, plan: Plan | None, history: Sequence[HistoryRow], facts: Sequence[str]
-) -> None:
-    console = results()
-    console.print(task_line(task))
-    console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
-    if task.deadline is not None:
-        console.print(plain(f"deadline {iso(task.deadline)}: no step is performed after it"))
-    if task.ending:
-        console.print(plain(task.ending.why, "red"))
-    if plan is None:
-        console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
-    if task.failure is not None:
-        console.print(plain(f"Failure group: {task.failure}"))
-    for line in undo_lines(task, plan):
+def _print(facts: OrderFacts, trace: str | None) -> None:
+    console, task = results(), facts.task
+    for line in _head(facts, trace):
         console.print(line)
-    if left_out := task.left_out():
-        console.print(plain(f"Left out: {span(left_out)}", "yellow"))
-    for fact in facts:
-        console.print(plain(fact))
-    console.print(steps_table(task, plan, now()))
-    if history:
+    console.print(steps_table(facts))
+    if facts.history:
         console.print()
-        if len(history) > _MOST_HISTORY:
-            earlier = counted(len(history) - _MOST_HISTORY, "earlier row")
+        if len(facts.history) > _MOST_HISTORY:
+            earlier = counted(len(facts.history) - _MOST_HISTORY, "earlier row")
             console.print(hint(f"{earlier}: {command_line('timeline', task.task_id)}"))
-        console.print(happenings_table(map(of_row, history[-_MOST_HISTORY:])))
+        console.print(happenings_table(map(of_row, facts.history[-_MOST_HISTORY:])))
     for command in next_lines(task):
         console.print(hint(command), markup=False, soft_wrap=True)
+
+
+def _head(facts: OrderFacts, trace: str | None) -> Iterator[Text]:
+    """Yield the lines above the table of steps."""
+    task = facts.task
+    yield task_line(task)
+    yield plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}")
+    if task.deadline is not None:
+        yield plain(f"deadline {iso(task.deadline)}: no step is performed after it")
+    if task.ending:
+        yield plain(task.ending.why, "red")
+    if facts.plan is None:
+        yield plain(f"Its plan {task.plan} is not stored.", "red")
+    if task.failure is not None:
+        yield plain(f"Failure group: {task.failure}")
+    yield from undo_lines(facts)
+    if left_out := task.left_out():
+        yield plain(f"Left out: {span(left_out)}", "yellow")
+    yield from map(plain, step_facts(facts))
+    for hold in facts.holds:
+        if hold.holds_order(task.workflow, task.task_id):
+            yield plain(f"Let go on: {hint(release_command(hold))}")
+    if trace:
+        yield plain(f"Trace: {trace}")
 
 
 def next_lines(task: Task) -> list[str]:
@@ -123,49 +113,46 @@ def next_lines(task: Task) -> list[str]:
     ]
 
 
-def undo_lines(task: Task, plan: Plan | None) -> list[Text]:
+def undo_lines(facts: OrderFacts) -> list[Text]:
     """Return the state of the undo by step: may stand, undone and when, failed, cannot be undone.
 
     Empty for a task without an ending: one that goes on or has completed.
     """
-    if task.ending is None:
+    if facts.task.ending is None:
         return []
+    effects = facts.effects
     found = [
-        ("May stand", may_stand(task, plan), ""),
-        *_undone(task, plan),
-        ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
-        ("Cannot be undone", nothing_undoes(task, plan), "yellow"),
+        ("May stand", effects.may_stand, ""),
+        *((when, names, "") for when, names in _undone(facts.task, effects.undone)),
+        ("Undo failed", effects.undo_failed, "red"),
+        ("Cannot be undone", effects.without_compensation, "yellow"),
     ]
     return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
 
 
-def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
-    """Return the undone steps, grouped by the second of their undo: label, step names, style.
+def _undone(task: Task, undone: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the undone steps, grouped by the second of their undo: label and step names.
 
     More than _MOST_SECONDS such groups are one.
     """
     by_second: dict[str, list[str]] = {}
-    undone = in_state(task, plan, ProcessState.UNDONE)
     for name in undone:
         finished = task.step(name).finished_at
         by_second.setdefault("" if finished is None else second(finished), []).append(name)
     if len(by_second) > _MOST_SECONDS:
         first, *_, last = sorted(at for at in by_second if at)
-        return [(f"Undone {first} to {last}", undone, "")]
-    return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
+        return [(f"Undone {first} to {last}", undone)]
+    return [(f"Undone {at}".strip(), names) for at, names in sorted(by_second.items())]
 
 
-def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
-    """Return the steps as a table at `at` (epoch ms), one row per step.
+def steps_table(facts: OrderFacts) -> Table:
+    """Return the steps as a table, one row per step.
 
     Columns without a value are left out. Equal items of a fan-out share a row, and so do many equal
     steps of one kind that were added (`_alike`).
     """
     table = Table(box=None, pad_edge=False)
-    rows = [
-        _Row(name, task.step(name), plan.steps.get(name) if plan else None, at)
-        for name in step_names(task, plan)
-    ]
+    rows = facts.steps
     extra = [(heading, cell) for heading, cell in _SOMETIMES if any(cell(row) for row in rows)]
     for heading in ("Step", "State", "Failures", *(heading for heading, _ in extra)):
         table.add_column(heading, overflow="fold", no_wrap=heading in _KEPT_WHOLE)
@@ -173,33 +160,24 @@ def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
         record = alike[0].record
         table.add_row(
             plain(span([row.name for row in alike])),
-            plain(step_state(task, record), STEP_STYLES.get(record.process_state, "")),
+            plain(step_state(facts.task, record), STEP_STYLES.get(record.process_state, "")),
             plain(_failures(alike[0])),
             *(plain(_together(heading, cell, alike)) for heading, cell in extra),
         )
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    name: str
-    record: StepRecord
-    step: StepPlan | None
-    shown_at: int
-    """Now, in epoch ms: an instant of another day is shown with its date."""
+_Cell: TypeAlias = Callable[[StepFacts], str]
 
 
-_Cell: TypeAlias = Callable[[_Row], str]
-
-
-def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
+def _alike(rows: Sequence[StepFacts]) -> list[list[StepFacts]]:
     """Group the rows of a fan-out's items that differ only in locks and times.
 
     The same holds for added steps of one kind, which may differ in their adders, too. A group has
     at least _MANY items, or more added steps than `span` names; each other row is a list of its
     own.
     """
-    found: dict[object, list[_Row]] = {}
+    found: dict[object, list[StepFacts]] = {}
     for row in rows:
         part = item_place(row.name) is not None or is_added(row.name)
         shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _MAY_DIFFER]
@@ -212,12 +190,12 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     ]
 
 
-def _least(row: _Row) -> int:
+def _least(row: StepFacts) -> int:
     """How many rows like this one share a row of the table."""
     return MOST_ADDED_NAMES + 1 if is_added(row.name) else _MANY
 
 
-def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
+def _together(heading: str, cell: _Cell, rows: Sequence[StepFacts]) -> str:
     """Return one cell for several steps: the common value, a range, or the number of locks."""
     instant = _INSTANTS.get(heading)
     ordered = sorted(rows, key=lambda row: instant(row) or 0) if instant else rows
@@ -227,7 +205,7 @@ def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
     return f"{len(texts)} locks" if heading == "Locked by" else f"{texts[0]} - {texts[-1]}"
 
 
-def _failures(row: _Row) -> str:
+def _failures(row: StepFacts) -> str:
     """Return the number of failures, with the maximum number of attempts if it is not 0.
 
     `for good` for a step that was not retried: its agent refused it, or it was too late.
@@ -236,16 +214,16 @@ def _failures(row: _Row) -> str:
     over = row.record.process_state in (ProcessState.ERROR, ProcessState.UNDO_ERROR)
     if over and not count and row.record.error is not None:
         return "for good"
-    most = row.step.attempts_of(row.record.operation) if row.step else None
+    most = row.most_attempts
     return f"{count} of {most}" if count and most else str(count)
 
 
-def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
+def _time(instant_of: Callable[[StepFacts], int | None]) -> _Cell:
     """Return the cell of a column of instants."""
 
-    def cell(row: _Row) -> str:
+    def cell(row: StepFacts) -> str:
         instant = instant_of(row)
-        return "" if instant is None else short_instant(instant, row.shown_at)
+        return "" if instant is None else short_instant(instant, row.order.at)
 
     return cell
 
@@ -253,7 +231,7 @@ def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
 _MANY = 3
 _MOST_HISTORY = 100
 _MOST_SECONDS = 8
-_INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
+_INSTANTS: Mapping[str, Callable[[StepFacts], int | None]] = {
     "Not before": lambda row: row.record.not_before,
     "Until": lambda row: row.record.until,
 }

@@ -1,26 +1,21 @@
 """`roundsman timeline`: shows what happened to one order, in the order of time."""
 
 import json
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from roundsman.model.task import Task
-from roundsman_console.base.clock import now
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.faces.cli.text.states import happenings_table, task_line
+from roundsman_console.facts.order.documents import timeline_document
 from roundsman_console.facts.order.lookup import find_shown
-from roundsman_console.facts.order.timeline import (
-    Happening,
-    happenings,
-    not_known,
-    timeline_document,
-)
+from roundsman_console.facts.order.order_facts import OrderFacts
+from roundsman_console.facts.order.timeline import happenings, not_known
 
 
 def timeline_command(
@@ -33,18 +28,16 @@ def timeline_command(
     Example: roundsman timeline ord-1001
     """
     with sentences():
-        found = find_stack(stack)
-        task, plan, history = find_shown(found, order)
-        happened, gaps = happenings(task, plan, history, now()), not_known(task, history)
+        facts = find_shown(find_stack(stack), order)
         if as_json:
-            print(json.dumps(timeline_document(task, happened, gaps)))
+            print(json.dumps(document_of(timeline_document(facts))))
         else:
-            _print(task, happened, gaps)
+            _print(facts)
 
 
-def _print(task: Task, happened: Sequence[Happening], gaps: Sequence[str]) -> None:
+def _print(facts: OrderFacts) -> None:
     console = results()
-    console.print(task_line(task))
-    console.print(happenings_table(happened, later=True))
-    for gap in gaps:
+    console.print(task_line(facts.task))
+    console.print(happenings_table(happenings(facts), later=True))
+    for gap in not_known(facts):
         console.print(plain(gap, "dim"))

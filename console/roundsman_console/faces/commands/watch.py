@@ -20,15 +20,16 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now, pause
-from roundsman_console.base.result import document_of
+from roundsman_console.base.result import document_of, filled_from
 from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import complain, sentences
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.commands.stats import stats_view
-from roundsman_console.facts.order.view import task_summary
+from roundsman_console.facts.order.documents import order_summary
 from roundsman_console.facts.overview.stats import (
     Stats,
+    WatchReading,
     newest_failures,
     read_stats,
     stats_reading,
@@ -92,9 +93,9 @@ def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bo
             complain(f"{error}.")
             continue
         if as_json:
-            summaries = [task_summary(task) for task in failed]
-            reading = {**document_of(stats_reading(stats)), "newestFailures": summaries}
-            print(json.dumps(reading), flush=True)
+            newest = [*map(order_summary, failed)]
+            reading = filled_from(stats_reading(stats), WatchReading, newest_failures=newest)
+            print(json.dumps(document_of(reading)), flush=True)
         else:
             console.print(_view(stack, stats, failed, every))
 

@@ -12,8 +12,9 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.faces.cli.text.states import task_line
+from roundsman_console.facts.order.documents import why_document
+from roundsman_console.facts.order.lookup import why
 from roundsman_console.facts.order.why import Diagnosis
-from roundsman_console.facts.order.why_facts import why, why_document
 
 
 def why_command(

@@ -63,7 +63,6 @@ from roundsman_console.faces.web.templates import Templates
 from roundsman_console.faces.web.time_style import TimeStyleMiddleware, choose_times
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.agent.reading import agent_names
-from roundsman_console.facts.order.record import record_file
 from roundsman_console.inspector import Inspector
 
 STATIC = Path(__file__).with_name("static")
@@ -349,7 +348,7 @@ def _record(console: Console) -> Endpoint:
         order_id = request.path_params["order"]
         try:
             name, text = await run_in_threadpool(
-                lambda: record_file(console.inspector.stack, order_id)
+                lambda: order.record_file(console.inspector, order_id)
             )
         except AWS_ERRORS as error:
             return console.error(status_of(error), sentence_of(error), path=_path_of(request))

@@ -1,17 +1,23 @@
-"""Documents about failure groups."""
+"""What commands say of failure groups."""
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from roundsman.model.failure import GroupSeverity
-from roundsman_console.base.constraints import Count, GroupId, Instant, Keyword
-from roundsman_console.facts.agent.documents import AgentDocument
-from roundsman_console.facts.order.documents import TaskSummaryDocument
+from roundsman.model.task import Task
+from roundsman_console.base.constraints import Count, GroupId, Keyword
+from roundsman_console.base.result import EPOCH_MS, EpochMs, EpochMsOrNone, Shown, filled_from
+from roundsman_console.facts.agent.documents import AgentDocument, agent_document
+from roundsman_console.facts.group.next_commands import commands_of
+from roundsman_console.facts.group.reading import GroupNow, Standing
+from roundsman_console.facts.group.retried import RetriedNow
+from roundsman_console.facts.order.documents import TaskSummaryDocument, in_summary
+from roundsman_console.facts.order.effects import effects_of
 
-Standing: TypeAlias = Literal["open", "calm", "over"]
-"""The state of a group."""
 
-
-class CauseDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseDocument:
     """The error that the members of a group have in common."""
 
     type: str
@@ -19,10 +25,11 @@ class CauseDocument(TypedDict):
     """The error message, without the parts that differ between orders."""
 
 
-class GroupDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDocument:
     """One failure group: tasks that failed for the same cause."""
 
-    group: GroupId
+    id: Annotated[GroupId, Shown(name="group")]
     standing: Standing
     """`calm`: the group has no members at present; `over`: no further alert will be sent about
     it."""
@@ -41,16 +48,16 @@ class GroupDocument(TypedDict):
     """The number of members at `countedAt`."""
     more: bool
     """Whether there are more members than `count`."""
-    countedAt: Instant
-    firstSeen: Instant | None
+    counted_at: EpochMs
+    first_at: Annotated[int | None, Shown(unit=EPOCH_MS, name="firstSeen")]
     """When the oldest member failed."""
-    lastSeen: Instant | None
+    last_at: Annotated[int | None, Shown(unit=EPOCH_MS, name="lastSeen")]
     """When the newest member failed."""
-    oldestCompleteBy: Instant | None
+    complete_by: Annotated[int | None, Shown(unit=EPOCH_MS, name="oldestCompleteBy")]
     """The earliest complete-by of the oldest members; null in a list."""
-    toldAt: Instant | None
+    told_at: EpochMsOrNone
     """When the last alert about the group was sent."""
-    toldCount: Count | None
+    told_count: Count | None
     """The number of members in the last alert."""
     overflow: bool
     """Whether the group collects the failures for which no further group may be opened."""
@@ -58,7 +65,8 @@ class GroupDocument(TypedDict):
     """The agent of the failed step."""
 
 
-class RetriedDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetriedDocument:
     """The open orders that are retried now for one cause."""
 
     workflow: str
@@ -66,7 +74,7 @@ class RetriedDocument(TypedDict):
     undo: bool
     """Whether it is the undo of the step that fails."""
     error: CauseDocument
-    agents: list[str]
+    agents: Sequence[str]
     """The agents of the step."""
     count: Count
     more: bool
@@ -75,37 +83,95 @@ class RetriedDocument(TypedDict):
     """The number of these orders that failed once, in an attempt of the last five minutes."""
     attempts: Count
     """The number of failed attempts of the sample."""
-    mostAttempts: Count | None
+    most: Annotated[Count | None, Shown(name="mostAttempts")]
     """The number of attempts that the step has; null if it is not limited, or not known."""
-    since: Instant | None
+    since: EpochMsOrNone
     """When the first attempt of the sample failed; null if that is not known."""
-    nextAttemptAt: Instant | None
+    next_at: Annotated[int | None, Shown(unit=EPOCH_MS, name="nextAttemptAt")]
     """When the next attempt of one of the orders begins; null if all have one under way."""
     sample: str
     """The id of the order with the most failed attempts."""
 
 
-class GroupListDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListDocument:
     """The open failure groups, those that need a person first, and what is retried now."""
 
-    groups: list[GroupDocument]
-    retried: list[RetriedDocument]
+    groups: Sequence[GroupDocument]
+    retried: Sequence[RetriedDocument]
     """The causes with most orders, at most eight."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSampleDocument(TaskSummaryDocument):
     """A sample task of a failure group."""
 
-    mayHaveHappened: list[str]
+    may_stand: Annotated[Sequence[str], Shown(name="mayHaveHappened")]
     """The steps whose effect may have happened and is not undone."""
-    undone: list[str]
-    undoFailed: list[str]
+    undone: Sequence[str]
+    undo_failed: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetailsDocument(GroupDocument):
     """One failure group, with sample tasks and the commands to run next."""
 
-    samples: list[GroupSampleDocument]
+    samples: Sequence[GroupSampleDocument]
     """The tasks of the oldest, a middle and the newest member."""
-    do: list[str]
+    do: Sequence[str]
     """The commands to run next."""
+
+
+def group_details(group: GroupNow) -> GroupDetailsDocument:
+    """Return the group with its samples and the commands to run next."""
+    samples = [*map(_sample, group.samples)]
+    return filled_from(
+        group, GroupDetailsDocument, **_of_group(group), samples=samples, do=commands_of(group)
+    )
+
+
+def group_document(group: GroupNow) -> GroupDocument:
+    """Return the group as a list shows it."""
+    return filled_from(group, GroupDocument, **_of_group(group))
+
+
+def _of_group(group: GroupNow) -> Mapping[str, object]:
+    row = group.row
+    told = row if row is not None and row.alerted_at is not None else None
+    return {
+        "error": CauseDocument(type=group.error_type, message=group.message),
+        "count": group.count.count,
+        "more": group.count.more,
+        "told_at": told and told.alerted_at,
+        "told_count": told and told.alerted_count,
+        "overflow": row is not None and row.overflow,
+        "agent": agent_document(group.agent) if group.agent else None,
+    }
+
+
+def _sample(task: Task) -> GroupSampleDocument:
+    effects = effects_of(task, None)
+    return filled_from(
+        task,
+        GroupSampleDocument,
+        **in_summary(task),
+        may_stand=effects.may_stand,
+        undone=effects.undone,
+        undo_failed=effects.undo_failed,
+    )
+
+
+def retried_document(one: RetriedNow) -> RetriedDocument:
+    """Return what is retried for one cause."""
+    cause = one.cause
+    return filled_from(
+        one,
+        RetriedDocument,
+        workflow=cause.workflow,
+        step=cause.step,
+        undo=cause.undo,
+        error=CauseDocument(type=cause.error_type, message=cause.message),
+        count=one.count.count,
+        more=one.count.more,
+        sample=one.sample.task_id,
+    )

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.states import ProcessState
 from roundsman.model.task import Task, step_of
 from roundsman_console.base.counted import counted
-from roundsman_console.facts.order.view import in_state, may_stand
+from roundsman_console.facts.order.effects import effects_of
 from roundsman_console.facts.orders.counts import Count
 
 MAY_STAND, UNDO_FAILED, UNDONE = "may stand", "undo failed", "undone"
@@ -48,16 +47,16 @@ def order_effects(task: Task) -> Mapping[str, Sequence[str]]:
     The step at which the order failed is not among those that are undone: an undo was sent for it
     although it may have had no effect.
     """
-    undone = in_state(task, None, ProcessState.UNDONE)
+    effects = effects_of(task, None)
     failed = task.ending.step if task.ending else None
-    of_failed = [name for name in undone if name == failed]
+    of_failed = [name for name in effects.undone if name == failed]
     refused = task.ending is not None and task.ending.why.startswith(
         f"{failed}: {StepEvent.REFUSED}"
     )
     found = {
-        MAY_STAND: sorted(may_stand(task)),
-        UNDO_FAILED: in_state(task, None, ProcessState.UNDO_ERROR),
-        UNDONE: [name for name in undone if name != failed],
+        MAY_STAND: effects.may_stand,
+        UNDO_FAILED: effects.undo_failed,
+        UNDONE: [name for name in effects.undone if name != failed],
         REFUSED if refused else FAILED: of_failed,
     }
     return {what: names for what, names in found.items() if names}

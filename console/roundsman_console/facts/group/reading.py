@@ -8,7 +8,7 @@ long as it has members.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 from roundsman.model.failure import (
     ARCHIVED,
@@ -28,9 +28,11 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.facts.agent.reading import AgentNow
-from roundsman_console.facts.group.documents import Standing
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count
+
+Standing: TypeAlias = Literal["open", "calm", "over"]
+"""The state of a group."""
 
 MOST = 10_000
 """The maximum number of members of one group that are read and counted, the oldest ones. An entry

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.model.events import HistoryRow
 from roundsman.model.failure import normalised
 from roundsman.model.instants import MINUTE
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.order.failure import OrderFailure, failures
 from roundsman_console.facts.order.lookup import plan_of
+from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.open_orders import OpenOrders
 
@@ -85,7 +85,7 @@ def read_retries(stack: DeployedStack, opened: OpenOrders, at: int) -> Retries:
     plans = {task.task_id: _plan(stack, task) for task in opened.tasks}
     every = retried_now(opened, plans, at)
     shown = tuple(
-        replace(one, since=_first_failure(stack, one, plans[one.sample.task_id]))
+        replace(one, since=_first_failure(stack, one, plans[one.sample.task_id], at))
         for one in every[:MOST]
     )
     return Retries(shown, len(every) - len(shown), len(opened.tasks), opened.whole)
@@ -98,21 +98,19 @@ def retried_now(opened: OpenOrders, plans: Mapping[str, Plan | None], at: int) -
     """
     found: dict[RetryCause, list[tuple[Task, OrderFailure]]] = {}
     for task in opened.tasks:
-        for cause, failure in _retried(task, plans.get(task.task_id)):
+        for cause, failure in _retried(OrderFacts(task, plans.get(task.task_id), at=at)):
             found.setdefault(cause, []).append((task, failure))
     every = [_group(cause, members, at, whole=opened.whole) for cause, members in found.items()]
     return sorted(every, key=lambda one: (-one.count.count, -one.attempts))
 
 
-def _retried(
-    task: Task, plan: Plan | None, history: Sequence[HistoryRow] = ()
-) -> Iterator[tuple[RetryCause, OrderFailure]]:
+def _retried(facts: OrderFacts) -> Iterator[tuple[RetryCause, OrderFailure]]:
     """What is retried in one order, each cause once."""
-    for one in failures(task, plan, history):
+    for one in failures(facts):
         if one.tried_again:
             for step in dict.fromkeys(map(step_of, one.steps)):
                 text = normalised(one.error.message)
-                yield RetryCause(task.workflow, step, one.undo, one.error.type, text), one
+                yield RetryCause(facts.task.workflow, step, one.undo, one.error.type, text), one
 
 
 def _group(
@@ -142,10 +140,10 @@ def _failed_once(record: StepRecord, at: int) -> bool:
     return record.failure_count == 1 and began is not None and at - began <= NEW_WITHIN
 
 
-def _first_failure(stack: DeployedStack, one: RetriedNow, plan: Plan | None) -> int | None:
+def _first_failure(stack: DeployedStack, one: RetriedNow, plan: Plan | None, at: int) -> int | None:
     """When the first attempt of the sample failed, by its history."""
     history = stack.tasks.history(one.sample.task_id)
-    found = _retried(one.sample, plan, history)
+    found = _retried(OrderFacts(one.sample, plan, history, at=at))
     return next((failure.first_at for cause, failure in found if cause == one.cause), None)
 
 

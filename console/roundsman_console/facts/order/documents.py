@@ -1,41 +1,46 @@
-"""Documents about tasks: one task, a page of tasks, a timeline, and what a task waits for."""
+"""What commands say of orders: one order, a page of orders, a timeline, and what one waits for."""
 
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
+from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, SituationName, TaskState
-from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation
-from roundsman_console.base.constraints import (
-    Count,
-    GroupId,
-    Instant,
-    Keyword,
-    Ordinal,
-)
+from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation, StepRecord, Task
+from roundsman_console.base.constraints import Count, GroupId, Keyword, Ordinal
+from roundsman_console.base.result import EpochMs, EpochMsOrNone, Shown, filled_from
+from roundsman_console.facts.order.next_command import next_command
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
+from roundsman_console.facts.order.step_waits import StepCase
+from roundsman_console.facts.order.timeline import Happening, happenings, not_known
+from roundsman_console.facts.order.why import Diagnosis, TaskCase
 
 
-class TaskSummaryDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSummaryDocument:
     """The main fields of a task."""
 
-    orderId: str
+    order_id: str
     workflow: str
     state: TaskState
-    submittedAt: Instant
-    endedAt: Instant | None
+    submitted_at: EpochMs
+    ended_at: EpochMsOrNone
     reason: str | None
     """Why the task ends or ended; null if nothing failed and nobody asked for the end."""
-    erasedAt: Instant | None
+    erased_at: EpochMsOrNone
     """When the contents of the order were erased; null if they were not."""
-    erasedBy: str | None
+    erased_by: str | None
     """Who erased them, and why; null if they were not erased."""
-    failedStep: str | None
+    failed_step: str | None
     group: GroupId | None
     """The failure group of the task: of one that failed, or of an open one with an unexpected
     error; null for any other."""
-    leftOut: list[str]
+    left_out: Sequence[str]
     """The items that were left out: they failed, and the task went on without them."""
 
 
-class EndingDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingDocument:
     """How a task ends that performs no further step."""
 
     how: TaskState
@@ -45,18 +50,20 @@ class EndingDocument(TypedDict):
     """The step that failed; null if the task failed as a whole."""
     undo: bool
     """Whether the steps are undone."""
-    part: list[str]
+    part: Sequence[str]
     """The steps that were taken back from a completed task; empty if it was not, or as a whole."""
 
 
-class OwedDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwedDocument:
     """A status, an alert or a rejected message that is not known to be sent."""
 
     kind: Annotated[str, Keyword("enum", ("status", "alert", REJECTION))]
     name: str
 
 
-class LeftOutDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutDocument:
     """Why the record of a step does not have its result, although the step has succeeded."""
 
     why: str
@@ -65,13 +72,14 @@ class LeftOutDocument(TypedDict):
     """The size of the result as JSON; null if it is none."""
     kept: bool
     """Whether the whole result is kept beside the record."""
-    lacksSteps: bool
+    lacks_steps: bool
     """Whether steps are missing that the step adds."""
-    whole: NotRequired[object]
+    whole: Annotated[object, Shown(absent=True)] = None
     """The whole result, if it is kept and one order is shown."""
 
 
-class ErrorDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorDocument:
     """An error."""
 
     type: str
@@ -80,93 +88,95 @@ class ErrorDocument(TypedDict):
     """Whether the agent's code, or its deployment, has a defect."""
 
 
-class StepDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDocument:
     """One step of a task."""
 
     name: str
-    addedBy: str | None
+    added_by: str | None
     """The step that added this one while the order ran; null if it was not added."""
     agent: str | None
     """The agent of the step; null if it is not known."""
-    processState: ProcessState
-    situation: SituationName
+    process_state: ProcessState
+    situation_name: Annotated[SituationName, Shown(name="situation")]
     """What the step does or waits for; it says more than its state."""
     operation: Operation
-    lockedBy: str | None
+    locked_by: str | None
     """The claim on the step; null if the step is not claimed."""
-    until: Instant | None
+    until: EpochMsOrNone
     """Until when the attempt waits for its reply or its callback; null if none is under way."""
-    claimBy: Instant | None
+    claim_by: EpochMsOrNone
     """When the step should have been claimed; null if it is not to be claimed."""
-    failureCount: Count
-    maxAttempts: Count | None
+    failure_count: Count
+    max_attempts: Count | None
     """The maximum number of attempts; null if the step is retried for a time, however many attempts
     that takes, or if the plan is not stored."""
-    retryUntil: Instant | None
+    retry_until: EpochMsOrNone
     """Until when the step is retried at least; null if no attempt has failed, or if only the number
     of attempts counts. The task's `completeBy` may be earlier."""
-    unexpectedSince: Instant | None
+    unexpected_since: EpochMsOrNone
     """When an attempt first failed with an unexpected error."""
-    notBefore: Instant | None
+    not_before: EpochMsOrNone
     """The earliest time of the next attempt."""
-    startedAt: Instant | None
-    finishedAt: Instant | None
+    started_at: EpochMsOrNone
+    finished_at: EpochMsOrNone
     round: Ordinal
-    outcomeUnknown: bool
+    outcome_unknown: bool
     """Whether an attempt ended without a definite answer."""
-    heldSince: Instant | None
+    held_since: EpochMsOrNone
     """Since when the step waits because its agent is on hold."""
-    lateSince: Instant | None
+    late_since: EpochMsOrNone
     """Since when the step waits for the scheduler: its reply or its start may wait in a queue."""
-    heartbeatBy: Instant | None
+    heartbeat_by: EpochMsOrNone
     """When the agent must report progress."""
-    heardAt: Instant | None
+    heard_at: EpochMsOrNone
     """When the agent last reported progress."""
     waiting: bool
     """Whether the step waits for a callback."""
     reminders: Count
     """How often the outside system was reminded of the callback, in all attempts."""
-    remindAt: Instant | None
+    remind_at: EpochMsOrNone
     """When the next reminder is due; null without reminders."""
     polls: Count
     """How often the agent has replied that the outside job is not done; 0 if it is not polled."""
-    polledSince: Instant | None
+    polled_since: EpochMsOrNone
     """When the agent first replied so."""
-    pollUntil: Instant | None
+    poll_until: EpochMsOrNone
     """Until when the step is polled. The task's `completeBy` may be earlier."""
-    asleepSince: Instant | None
+    asleep_since: EpochMsOrNone
     """When the sleep began that the step is; null if it is not asleep."""
-    asleepUntil: Instant | None
+    asleep_until: EpochMsOrNone
     """When the sleep ends that the step is; null if it is not asleep."""
-    awaitsSince: Instant | None
+    awaits_since: EpochMsOrNone
     """When the step began to wait for its signal; null if it does not wait for one."""
-    awaitsUntil: Instant | None
+    awaits_until: EpochMsOrNone
     """When the step fails if no signal has come; null if it does not wait for one."""
     signal: str | None
     """The id of the signal that ended the step; null if none did."""
-    spared: Count
+    uncounted_timeouts: Annotated[Count, Shown(name="spared")]
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
-    inVain: Count
+    uncounted_calls: Annotated[Count, Shown(name="inVain")]
     """The number of calls in a row that are not counted as attempts."""
-    tried: list[str]
+    tried: Sequence[str]
     """The agents that were tried before this one."""
-    afterUndo: AfterUndo | None
+    after_undo: AfterUndo | None
     """What happens to the step after its undo, if the task continues."""
     effect: Effect | None
     """What is proven about the effect of the step: it took place, or there is none; null without
     proof."""
     result: object
     """The result of the step: any JSON value."""
-    resultLeftOut: LeftOutDocument | None
+    result_left_out: LeftOutDocument | None
     """Why `result` is not the result; null if it is."""
     error: ErrorDocument | None
 
 
-class HistoryRowDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRowDocument:
     """One row of a task's history."""
 
     seq: Count
-    at: Instant
+    at: EpochMs
     kind: str
     step: str | None
     """The step; null if the row is about the whole task."""
@@ -175,32 +185,35 @@ class HistoryRowDocument(TypedDict):
     """Who sent the command, as it says itself; null if the row is about no command."""
     sender: str | None
     """The principal that sent the command, as AWS authenticated it; null if it is not known."""
-    commandId: str | None
+    command_id: str | None
     reason: str
     signal: "LeftSignalDocument | None"
     """The signal that no step can read any more; null if the row is about none."""
 
 
-class LeftSignalDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftSignalDocument:
     """A signal that was accepted, and that has ended no step."""
 
     id: str
     name: str
-    at: Instant
+    at: EpochMs
     """When it was stored."""
     data: object
     """Any JSON value; null also if it was erased."""
 
 
-class UnreadSignalDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadSignalDocument:
     """A signal that has ended no step yet."""
 
     id: str
     name: str
-    at: Instant
+    at: EpochMs
     """When it came."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDocument(TaskSummaryDocument):
     """The task of one order, with its steps and its history."""
 
@@ -208,125 +221,76 @@ class TaskDocument(TaskSummaryDocument):
     """The SHA-256 of the plan."""
     version: Count
     priority: str
-    startAt: Instant
-    completeBy: Instant
-    deadline: Instant | None
+    start_at: EpochMs
+    complete_by: EpochMs
+    deadline: EpochMsOrNone
     """After it no step is performed, and nothing moves it; null if it has none."""
-    dueAt: Instant
+    due_at: EpochMs
     """When a supervisor inspects the task."""
     lane: str
     """The partition of the due index that contains the task."""
     ending: EndingDocument | None
     """How the task ends; null while it performs steps, and if it completed."""
-    mayHaveHappened: list[str]
+    may_stand: Annotated[Sequence[str], Shown(name="mayHaveHappened")]
     """The steps whose effect may have happened and is not undone."""
-    undone: list[str]
-    undoFailed: list[str]
-    withoutCompensation: list[str]
+    undone: Sequence[str]
+    undo_failed: Sequence[str]
+    without_compensation: Sequence[str]
     """The steps whose effect may have happened and that have no compensation; empty unless the task
     ends in undo."""
-    owed: list[OwedDocument]
-    fanOuts: dict[str, Count]
+    owed: Sequence[OwedDocument]
+    fan_outs: Mapping[str, Count]
     """The number of items of each fan-out, by its step."""
-    unreadSignals: list[UnreadSignalDocument]
+    unread_signals: Sequence[UnreadSignalDocument]
     """The signals that have ended no step yet, in the order in which they came."""
-    steps: list[StepDocument]
-    history: list[HistoryRowDocument]
+    steps: Sequence[StepDocument]
+    history: Sequence[HistoryRowDocument]
     """The newest row last."""
-    traceId: str | None
+    trace_id: str | None
     """The id of the order's trace in AWS X-Ray; null if the stack does not trace the order."""
     next: str | None
     """The command to run next; null if the task completed."""
 
 
-class UnreadableTaskDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableTaskDocument:
     """A task whose record cannot be read by this code."""
 
-    orderId: str
+    order_id: str
     problem: str
 
 
-class TaskPageDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPageDocument:
     """A page of the tasks that match a filter, those that need a person first."""
 
-    tasks: list[TaskSummaryDocument]
+    tasks: Sequence[TaskSummaryDocument]
     more: bool
     """Whether there may be further tasks."""
     cursor: str | None
     """The value of --after for the next page; null if this is the last page."""
-    lookedAt: Count
+    looked_at: Count
     """The number of tasks that were examined for this page, whether they match or not."""
-    unreadable: list[UnreadableTaskDocument]
+    unreadable: Sequence[UnreadableTaskDocument]
 
 
-class HappeningDocument(TypedDict):
-    """One entry of a timeline."""
-
-    at: Instant
-    what: str
-    """`submitted`, `time has come`, `started`, `heard of`, `finished`, `skipped` or `ended`; for an
-    entry from the history, the kind of its row."""
-    step: str | None
-    """The step; null if the entry is about the whole task."""
-    attempt: Count | None
-    by: str | None
-    """Who sent the command, as it says itself; null if the entry is about no command."""
-    sender: str | None
-    """The principal that sent the command, as AWS authenticated it; null if it is not known."""
-    why: str
-
-
-class TimelineDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineDocument:
     """What happened to one order, the oldest entry first."""
 
-    orderId: str
+    order_id: str
     workflow: str
     state: TaskState
-    happened: list[HappeningDocument]
-    notKnown: list[str]
+    happened: Sequence[Happening]
+    not_known: Sequence[str]
     """Sentences about the facts that the timeline does not contain."""
 
 
-StepCase: TypeAlias = Literal[
-    "overdue",
-    "start_waits",
-    "reply_waits",
-    "held",
-    "circuit_open",
-    "callback",
-    "unread",
-    "at_agent",
-    "undoing",
-    "retry_late",
-    "retry",
-    "polled",
-    "asleep",
-    "awaits_result",
-    "awaits_signal",
-    "undo_waits",
-]
-"""What a step waits for, from the step that is the furthest from continuing to the step that
-continues by itself."""
-
-TaskCase: TypeAlias = Literal[
-    "archived",
-    "ended",
-    "no_order_row",
-    "no_plan",
-    "owed",
-    "pending",
-    "pending_late",
-    "scheduled",
-    "scheduled_late",
-    "unreadable",
-]
-"""What a task waits for, if it does not wait for a step."""
-
-
-class DiagnosisDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosisDocument:
     """What one order waits for now."""
 
-    orderId: str
+    order_id: str
     state: TaskState | None
     """The state of the task; null if its record cannot be read."""
     case: StepCase | TaskCase
@@ -336,6 +300,106 @@ class DiagnosisDocument(TypedDict):
     """The step that the order waits for; null if it waits for no single step."""
     agent: str | None
     """The agent that the order waits for; null if it waits for no agent."""
-    evidence: list[str]
+    evidence: Sequence[str]
     next: str | None
     """The command to run next; null if there is nothing to do."""
+
+
+def order_summary(task: Task) -> TaskSummaryDocument:
+    """Return the task's main fields, as a list of tasks shows them."""
+    return filled_from(task, TaskSummaryDocument, **in_summary(task))
+
+
+def in_summary(task: Task) -> Mapping[str, object]:
+    """Return the fields of a summary that a task has under other names."""
+    ending = task.ending
+    return {
+        "order_id": task.task_id,
+        "submitted_at": task.created_at,
+        "reason": ending and ending.why,
+        "failed_step": ending and ending.step,
+        "group": task.failure,
+        "left_out": task.left_out(),
+    }
+
+
+def order_document(facts: OrderFacts, trace: str | None = None) -> TaskDocument:
+    """Return the order with its steps and its history.
+
+    `trace` is the id of its trace; None if it is not traced.
+    """
+    task, effects = facts.task, facts.effects
+    return filled_from(
+        task,
+        TaskDocument,
+        **in_summary(task),
+        ending=task.ending and filled_from(task.ending, EndingDocument),
+        may_stand=effects.may_stand,
+        undone=effects.undone,
+        undo_failed=effects.undo_failed,
+        without_compensation=effects.without_compensation,
+        owed=[filled_from(one, OwedDocument) for one in task.owed],
+        unread_signals=[filled_from(one, UnreadSignalDocument) for one in task.signals],
+        steps=[*map(_step, facts.steps)],
+        history=[
+            filled_from(
+                row,
+                HistoryRowDocument,
+                signal=row.signal and filled_from(row.signal, LeftSignalDocument),
+            )
+            for row in facts.history
+        ],
+        trace_id=trace,
+        next=next_command(task),
+    )
+
+
+def timeline_document(facts: OrderFacts) -> TimelineDocument:
+    """Return what happened to the order, and the gaps in that."""
+    return filled_from(
+        facts.task,
+        TimelineDocument,
+        order_id=facts.task.task_id,
+        happened=happenings(facts),
+        not_known=not_known(facts),
+    )
+
+
+def why_document(order: str, task: Task | None, found: Diagnosis) -> DiagnosisDocument:
+    """Return what an order waits for."""
+    return filled_from(found, DiagnosisDocument, order_id=order, state=task and task.state)
+
+
+def _step(one: StepFacts) -> StepDocument:
+    record = one.record
+    asleep = record.situation if isinstance(record.situation, Asleep) else None
+    awaits = record.situation if isinstance(record.situation, AwaitsSignal) else None
+    added, polling = one.order.task.added.get(one.name), record.polling
+    return filled_from(
+        record,
+        StepDocument,
+        name=one.name,
+        added_by=added and added.adder,
+        agent=one.agent,
+        max_attempts=one.most_attempts,
+        retry_until=record.retry_window.until,
+        unexpected_since=record.retry_window.unexpected_since,
+        polls=polling.count if polling else 0,
+        polled_since=polling and polling.since,
+        poll_until=polling and polling.until,
+        asleep_since=asleep and asleep.since,
+        asleep_until=asleep and asleep.until,
+        awaits_since=awaits and awaits.since,
+        awaits_until=awaits and awaits.until,
+        result_left_out=_left_out(record),
+        error=record.error and filled_from(record.error, ErrorDocument),
+    )
+
+
+def _left_out(record: StepRecord) -> LeftOutDocument | None:
+    left_out = record.left_out
+    if left_out is None:
+        return None
+    return filled_from(
+        left_out, LeftOutDocument, bytes=left_out.size or None, kept=left_out.row is not None
+    )

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepError, StepRecord, Task
+from roundsman.model.task import PERFORM, UNDO, StepError, StepRecord
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_times import ENDS_AN_ATTEMPT, FAILURES, retry_at
-from roundsman_console.facts.order.view import step_names
 
 _FAILED = (ProcessState.ERROR, ProcessState.UNDO_ERROR)
 _TRIED_AGAIN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
@@ -50,22 +49,22 @@ class OrderFailure:
         return not self.tried_again and self.most is not None and self.attempts < self.most
 
 
-def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> list[OrderFailure]:
+def failures(facts: OrderFacts) -> list[OrderFailure]:
     """Return what failed and was not mended since, the worst first.
 
     These are: the undo of a step, a step that failed for good (undone since or not), the order as a
     whole, and a step whose last attempt failed and which is tried again. What was left out of a
     fan-out has not failed. Of an order that has completed, nothing has.
     """
-    rows, ending = rows_by_step(history), task.ending
+    rows, ending = rows_by_step(facts.history), facts.task.ending
     found: dict[object, OrderFailure] = {}
-    for name in step_names(task, plan):
-        for one in _failures(name, task, plan, rows.get(name, ())):
+    for step in facts.steps:
+        for one in _failures(step, rows.get(step.name, ())):
             like = (one.undo, one.tried_again, one.error)
             found[like] = _together(found[like], one) if like in found else one
     every = [*found.values()]
     if ending is not None and ending.error is not None and ending.step is None:
-        every.append(OrderFailure(steps=(), error=ending.error, last_at=task.ended_at))
+        every.append(OrderFailure(steps=(), error=ending.error, last_at=facts.task.ended_at))
     cause = ending.step if ending else None
     return sorted(every, key=lambda one: (one.tried_again, not one.undo, cause not in one.steps))
 
@@ -116,29 +115,23 @@ def _is_of_undo(row: HistoryRow) -> bool:
     return row.kind == "undo failed" or row.reason.startswith(f"{row.step} (undo)")
 
 
-def _failures(
-    name: str, task: Task, plan: Plan | None, rows: Sequence[HistoryRow]
-) -> Iterator[OrderFailure]:
-    record = task.step(name)
-    step = plan.steps.get(name) if plan else None
-    agent = record.agent or (step.agent if step else None)
-    for one in _what_failed(name, task, record, rows):
+def _failures(step: StepFacts, rows: Sequence[HistoryRow]) -> Iterator[OrderFailure]:
+    for one in _what_failed(step, rows):
         failed = _of(rows, undo=one.undo)
-        last = failed[-1].at if failed else record.finished_at
+        last = failed[-1].at if failed else step.record.finished_at
         yield replace(
             one,
-            attempts=_attempts(record, rows, undo=one.undo),
-            most=step.attempts_of(UNDO if one.undo else PERFORM) if step else None,
+            attempts=_attempts(step.record, rows, undo=one.undo),
+            most=step.step.attempts_of(UNDO if one.undo else PERFORM) if step.step else None,
             first_at=failed[0].at if failed else last,
             last_at=last,
-            agents=(agent,) if agent else (),
+            agents=(step.agent,) if step.agent else (),
         )
 
 
-def _what_failed(
-    name: str, task: Task, record: StepRecord, rows: Sequence[HistoryRow]
-) -> Iterator[OrderFailure]:
+def _what_failed(step: StepFacts, rows: Sequence[HistoryRow]) -> Iterator[OrderFailure]:
     """The failures of a step, with nothing but their errors. A step and its undo may both fail."""
+    name, record, task = step.name, step.record, step.order.task
     state, ending, error = record.process_state, task.ending, record.error
     unknown = StepError("", f"{name} failed; its record has no error")
     if state is ProcessState.UNDO_ERROR:

@@ -1,13 +1,16 @@
-"""Finding the task of an order and its plan, and how they are shown."""
+"""Reading an order: its task and its plan, what is shown of them, and what it waits for."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.credit import credited_now
-from roundsman.model.events import HistoryRow
-from roundsman.model.instants import iso
+from roundsman.model.instants import SECOND, iso
+from roundsman.model.json import Json
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import NotFound, RetentionOver, UnknownOrder
@@ -20,6 +23,9 @@ from roundsman_console.facts.order.masks import (
     mask_with,
     shown,
 )
+from roundsman_console.facts.order.order_facts import OrderFacts
+from roundsman_console.facts.order.scheduler_now import SchedulerNow
+from roundsman_console.facts.order.why import Diagnosis, diagnose, unreadable
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
@@ -57,10 +63,8 @@ def load_task(stack: DeployedStack, order_id: str) -> Task:
     )
 
 
-def find_shown(
-    stack: DeployedStack, order_id: str, *, reveal: bool = False
-) -> tuple[Task, Plan | None, list[HistoryRow]]:
-    """Return the order's task, its plan and its history as they are shown to a person.
+def find_shown(stack: DeployedStack, order_id: str, *, reveal: bool = False) -> OrderFacts:
+    """Return what is known of the order, as it is shown to a person.
 
     The values that the plan masks are replaced, unless `reveal` is true. Raises NotFound as
     `find_task` does.
@@ -69,7 +73,84 @@ def find_shown(
     history = stack.tasks.history(task.task_id)
     task = stack.tasks.with_results_left_out(task)
     mask = NO_MASK if reveal else mask_of(stack, task, plan)
-    return shown(task, plan, mask), plan, mask.history(history)
+    held = any(record.held_since is not None for record in task.steps.values())
+    return OrderFacts(
+        shown(task, plan, mask),
+        plan,
+        mask.history(history),
+        at=now(),
+        holds=stack.holds.holds() if held else (),
+    )
+
+
+def shown_input(stack: DeployedStack, facts: OrderFacts) -> Json:
+    """Return the input of an order as it is shown to a person; None if its row is missing.
+
+    Raises what AWS raises, and UnreadableRecord if the row is not that of this order.
+    """
+    task = facts.task
+    row = stack.tasks.order(task.task_id)
+    if row is None:
+        return None
+    try:
+        content = task.input(row.content)
+    except ValueError as error:
+        raise UnreadableRecord(task.task_id, "corrections", str(error)) from error
+    return mask_with(task, facts.plan, row).input(content)
+
+
+def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
+    """Return the order's task and what it waits for. The task is None if it cannot be read.
+
+    Raises NotFound if the task does not exist, or no longer exists.
+    """
+    try:
+        task = load_task(stack, order)
+    except (SchemaTooNew, UnreadableRecord) as error:
+        return None, unreadable(order, str(error))
+    try:
+        plan = plan_of(stack, task)
+    except (SchemaTooNew, UnreadableRecord) as error:
+        if not task.ended:
+            return task, unreadable(order, str(error))
+        plan = None
+    facts = OrderFacts(shown(task, plan, mask_of(stack, task, plan)), plan, at=now())
+    return facts.task, why_of(stack, facts)
+
+
+def why_of(stack: DeployedStack, facts: OrderFacts) -> Diagnosis:
+    """Return what an order waits for, after reading what is around it."""
+    return diagnose(with_surroundings(stack, facts))
+
+
+def with_surroundings(stack: DeployedStack, facts: OrderFacts) -> OrderFacts:
+    """Return the facts with what is around the order, which decides what an open one waits for."""
+    task = facts.task
+    if task.ended and not task.owed:
+        return facts
+    lease = stack.leases.read().by_shard.get(task.shard)
+    seconds = int(stack.parameters.get("SupervisorIntervalSeconds", "60"))
+    return replace(
+        facts,
+        holds=stack.holds.holds(),
+        agents=stack.board.agents(),
+        visited_at=lease.visited_at if lease and lease.visited_at else None,
+        interval=seconds * SECOND,
+        scheduler=SchedulerNow(stack.board.marks(), _to_scheduler(stack)),
+        order_stored=stack.tasks.order(task.task_id) is not None,
+    )
+
+
+def _to_scheduler(stack: DeployedStack) -> int | None:
+    """Return about how many messages wait in the scheduler's queue; None if that is unknown."""
+    try:
+        found = stack.sqs.get_queue_attributes(
+            QueueUrl=stack.output("SchedulerQueueUrl"),
+            AttributeNames=["ApproximateNumberOfMessages"],
+        )
+        return int(found["Attributes"]["ApproximateNumberOfMessages"])
+    except (ClientError, BotoCoreError, KeyError, ValueError):
+        return None  # only evidence: the diagnosis does not depend on it
 
 
 def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from roundsman.definition.plan import Plan, SignalPlan, SleepForPlan, SleepUntilPlan, StepPlan
+from roundsman.definition.plan import SignalPlan, SleepForPlan, SleepUntilPlan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
@@ -19,7 +19,7 @@ from roundsman.model.task import (
     step_of,
 )
 from roundsman_console.base.counted import counted
-from roundsman_console.facts.order.view import step_names
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
 MOST_ADDED_NAMES = 8  # so many added steps of one kind are named; of more, the number is shown
@@ -58,29 +58,26 @@ def step_state(task: Task, record: StepRecord) -> str:
     return f"{record.process_state}, {words}" if words else record.process_state.value
 
 
-def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:
-    """Return sentences about facts at `at` (epoch ms) that are no column of the steps table.
+def step_facts(facts: OrderFacts) -> list[str]:
+    """Return sentences about facts that are no column of the steps table.
 
     Steps with the same fact share a sentence. Signals that have ended no step yet follow.
     """
     names: dict[str, list[str]] = {}
-    for name in step_names(task, plan):
-        step = plan.steps.get(name) if plan else None
-        record = task.step(name)
-        for fact in (*_facts(task, record, step, holds, at), *retry_words(task, record)):
-            names.setdefault(fact, []).append(name)
+    for one in facts.steps:
+        for fact in (*_facts(one), *retry_words(one)):
+            names.setdefault(fact, []).append(one.name)
     signals = (
         f"the signal {one.name} ({one.id}) came at {second(one.at)}, and is kept for its step"
-        for one in task.signals
+        for one in facts.task.signals
     )
     return [*(f"{span(found)}: {fact}" for fact, found in names.items()), *signals]
 
 
-def _facts(
-    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
-) -> Iterator[str]:
-    if not task.ended:
-        yield from _present(task, record, step, holds, at)
+def _facts(one: StepFacts) -> Iterator[str]:
+    record = one.record
+    if not one.order.task.ended:
+        yield from _present(one)
     if record.uncounted_timeouts:
         times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
@@ -90,8 +87,8 @@ def _facts(
         yield "failed, but its effect stands"
     if record.refused:
         yield "failed, and it is proven that it had no effect"
-    yield from poll_words(task, record, at)
-    yield from _without_agent(task, record)
+    yield from poll_words(one)
+    yield from _without_agent(one.order.task, record)
     yield from _added_time(record)
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
@@ -100,22 +97,26 @@ def _facts(
         yield f"undone first, {_NEXT[record.after_undo]}"
 
 
-def _present(
-    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
-) -> Iterator[str]:
+def _present(one: StepFacts) -> Iterator[str]:
     """Yield what a step waits for now, as it does in an open task only."""
+    record = one.record
     if record.held_since is not None:
-        yield _held(task, record, step, holds, at)
+        yield _held(one)
     if isinstance(record.situation, AwaitsCallback):
         until = second(record.situation.until)
-        yield f"waits for a callback until {until}{reminder_words(task, record)}"
+        yield f"waits for a callback until {until}{reminder_words(one)}"
     elif record.heard_at is not None:
-        yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
+        yield f"{heard_words(one, record.heard_at)}{_again(record)}"
     elif record.heartbeat_by is not None:
         yield f"no heartbeat yet{_again(record)}"
-    if record.late_since is not None and (record.under_way or task.ending is None):
+    if record.late_since is not None and (record.under_way or one.order.task.ending is None):
         waits = "its reply may wait in its queue" if record.under_way else "its start waits"
         yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
+
+
+def heard_words(one: StepFacts, heard_at: int) -> str:
+    """Return how long ago the agent last reported progress, at `heard_at` (epoch ms)."""
+    return f"last heartbeat {format_duration(max(0, one.order.at - heard_at))} ago"
 
 
 def _without_agent(task: Task, record: StepRecord) -> Iterator[str]:
@@ -135,8 +136,9 @@ def _added_time(record: StepRecord) -> Iterator[str]:
         yield f"{format_duration(record.granted)} more time in each attempt"
 
 
-def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
+def retry_words(one: StepFacts) -> Iterator[str]:
     """Yield why and until when a step is retried, if it is retried for a time."""
+    task, record = one.order.task, one.record
     until = record.retry_window.until
     waits = record.process_state in _RETRIED and not task.ended
     if until is None or record.error is None or not waits:
@@ -148,8 +150,9 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
     yield f"{why}retried until {second(until)}"
 
 
-def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
-    """Yield how often a step was polled until `at` (epoch ms), when again, and until when."""
+def poll_words(one: StepFacts) -> Iterator[str]:
+    """Yield how often a step was polled until now, when again, and until when."""
+    task, record, at = one.order.task, one.record, one.order.at
     polling = record.polling
     if polling is None:
         return
@@ -160,7 +163,7 @@ def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
     again = ""
     if isinstance(record.situation, WaitsUntil) and record.situation.not_before > at:
         again = f"; again at {second(record.situation.not_before)}"
-    yield (f"{so_far}{again}; until {second(min(polling.until, task.perform_by))} at most")
+    yield f"{so_far}{again}; until {second(min(polling.until, task.perform_by))} at most"
 
 
 def wait_words(step: StepPlan) -> str:
@@ -179,13 +182,12 @@ def wait_words(step: StepPlan) -> str:
             return ""
 
 
-def _held(
-    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
-) -> str:
+def _held(one: StepFacts) -> str:
+    record, at = one.record, one.order.at
     since = f"held since {second(record.held_since or at)}"
     found = [
         f"{hold.target} {hold_words(hold)}, until {second(hold.until)}"
-        for hold in holds_of(task, record, step, holds)
+        for hold in holds_of(one.order.task, record, one.step, one.order.holds)
     ]
     if found:
         return f"{since}: {'; '.join(found)}"
@@ -220,18 +222,18 @@ def _again(record: StepRecord) -> str:
     return f"; overdue without a heartbeat by {second(record.heartbeat_by)}"
 
 
-def reminder_words(task: Task, record: StepRecord) -> str:
+def reminder_words(one: StepFacts) -> str:
     """Return how often a step that waits was reminded of, and when the next reminder is due.
 
     The text follows a sentence; it is empty if the step has no reminders. None is sent at or after
     the end of the wait, or for a task that is to end.
     """
-    wait = record.situation
+    wait, reminders = one.record.situation, one.record.reminders
     if not isinstance(wait, AwaitsCallback) or wait.remind_at is None:
         return ""
-    times = "once" if record.reminders == 1 else f"{record.reminders} times"
-    reminded = f"reminded {times}" if record.reminders else "not reminded yet"
-    if task.ending is not None or wait.remind_at >= wait.until:
+    times = "once" if reminders == 1 else f"{reminders} times"
+    reminded = f"reminded {times}" if reminders else "not reminded yet"
+    if one.order.task.ending is not None or wait.remind_at >= wait.until:
         return f"; {reminded}"
     return f"; {reminded}, next at {second(wait.remind_at)}"
 
@@ -298,4 +300,9 @@ def last_error(record: StepRecord) -> str:
     error = record.error
     if error is None or (error.type == HELD and record.held_since is not None):
         return ""
-    return f"{error.type}: {error.message}"
+    return error_words(error.type, error.message)
+
+
+def error_words(kind: str, message: str) -> str:
+    """Return an error in one line: its type and its message, each if there is one."""
+    return ": ".join(filter(None, (kind, message)))

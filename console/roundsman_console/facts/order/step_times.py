@@ -6,16 +6,16 @@ has is not made up: such a time has `since_known` or `until_known` False.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import read_instant
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import UNDO, StepRecord, Task
+from roundsman.model.task import UNDO, StepRecord
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 
 TimeKind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
 TimeEnd: TypeAlias = Literal["done", "failed", "not known", "goes on"]
@@ -50,22 +50,20 @@ class StepTime:
     """The reason in the history; empty if there is none."""
 
 
-def step_times(
-    name: str, task: Task, plan: Plan | None, history: Sequence[HistoryRow], at: int
-) -> list[StepTime]:
+def step_times(one: StepFacts, at: int) -> list[StepTime]:
     """Return the times of one step until `at` (epoch ms), in the order in which they began."""
-    rows = sorted(history, key=lambda one: one.seq)
-    waits = plan is not None and name in plan.steps and not plan.steps[name].agents
-    ends = _ends_before(name, task, plan)
-    walk = _Walk(name, task.created_at, ends, _later(name, plan, rows), only_waits=waits)
+    name, rows = one.name, sorted(one.order.history, key=lambda row: row.seq)
+    waits = one.step is not None and not one.step.agents
+    created = one.order.task.created_at
+    walk = _Walk(name, created, _ends_before(one), _later(one, rows), only_waits=waits)
     for row in rows:
         if row.step == name:
             walk.over_row(row)
         elif row.step is None:
             walk.over_command(row)
-    walk.over_record(task.step(name), at)
-    cut = (replace(one, until=min(one.until, at)) for one in walk.found if one.since <= at)
-    return sorted(cut, key=lambda one: (one.since, one.until))
+    walk.over_record(one.record, at)
+    cut = (replace(time, until=min(time.until, at)) for time in walk.found if time.since <= at)
+    return sorted(cut, key=lambda time: (time.since, time.until))
 
 
 def retry_at(reason: str) -> int | None:
@@ -83,14 +81,15 @@ def retry_at(reason: str) -> int | None:
         return None
 
 
-def open_times(task: Task, history: Iterable[HistoryRow], at: int) -> list[StepTime]:
-    """Return the times in which the order was open: until it ended, and from each resubmission.
+def open_times(facts: OrderFacts, at: int) -> list[StepTime]:
+    """Return when the order was open, until `at`: until it ended, and from each resubmission.
 
     The end of an earlier time is that of the last row before the resubmission: the record keeps
     only the last end.
     """
+    task = facts.task
     found, since, last, why = list[StepTime](), task.created_at, None, ""
-    for row in sorted(history, key=lambda one: one.seq):
+    for row in sorted(facts.history, key=lambda one: one.seq):
         if row.kind == "resubmit" and last is not None:
             ended = StepTime(
                 kind="attempt", since=since, until=last, until_known=False, end="failed", why=why
@@ -106,19 +105,18 @@ def open_times(task: Task, history: Iterable[HistoryRow], at: int) -> list[StepT
     return found
 
 
-def _ends_before(name: str, task: Task, plan: Plan | None) -> list[int]:
+def _ends_before(one: StepFacts) -> list[int]:
     """When the steps before it ended, as far as their records say: it began after that."""
-    step = plan.steps.get(name) if plan else None
-    befores = [task.step(other) for other in (step.after if step else ())]
-    ends = (one.finished_at for one in befores if one.process_state in DONE)
+    befores = map(one.order.task.step, one.after)
+    ends = (before.finished_at for before in befores if before.process_state in DONE)
     return [end for end in ends if end is not None]
 
 
-def _later(name: str, plan: Plan | None, rows: Sequence[HistoryRow]) -> list[int]:
+def _later(one: StepFacts, rows: Sequence[HistoryRow]) -> list[int]:
     """When steps that come after it had begun: it was done before that."""
-    if plan is None or name not in plan.steps:
+    if one.order.plan is None or one.step is None:
         return []
-    after = {*plan.later(name)}
+    after = {*one.order.plan.later(one.name)}
     return [row.at for row in rows if row.step in after and row.kind in ENDS_AN_ATTEMPT]
 
 

@@ -1,40 +1,57 @@
 """What each unfinished step waits for, the most important wait first. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import get_args
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 from roundsman.command_line import REASON, command_line
-from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.signals import NO_SIGNAL
-from roundsman.model.events import Agents
-from roundsman.model.holds import OPERATOR, Hold, hold_words
+from roundsman.model.events import AgentView
+from roundsman.model.holds import OPERATOR, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.queue_lag import PROMPT, ReadMark
-from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.situations import (
     Asleep,
     AwaitsCallback,
-    AwaitsSignal,
     Ended,
     UnderWay,
     WithoutAgent,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
+from roundsman.model.task import PERFORM, UNDO
 from roundsman_console.facts.hold.view import release_command
-from roundsman_console.facts.order.documents import StepCase
+from roundsman_console.facts.order.next_command import result_command
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
+    error_words,
+    heard_words,
     holds_of,
     poll_words,
     reminder_words,
     retry_words,
 )
-from roundsman_console.facts.order.view import result_command, step_names
+
+StepCase: TypeAlias = Literal[
+    "overdue",
+    "start_waits",
+    "reply_waits",
+    "held",
+    "circuit_open",
+    "callback",
+    "unread",
+    "at_agent",
+    "undoing",
+    "retry_late",
+    "retry",
+    "polled",
+    "asleep",
+    "awaits_result",
+    "awaits_signal",
+    "undo_waits",
+]
+"""What a step waits for, from the step that is the furthest from continuing to the step that
+continues by itself."""
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
-"""The values of `StepWait.case`, from the step that is the furthest from continuing to the step
-that continues by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +71,6 @@ class StepWait:
     is not overdue."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerNow:
-    """What is known of the queues that the scheduler reads, at one instant."""
-
-    marks: Mapping[str, ReadMark] = field(default_factory=dict)
-    """The read marks of the queues, by key (`roundsman.model.scheduler_queues`)."""
-    waiting: int | None = None
-    """The number of messages in the SchedulerQueue; None if it is not known."""
-
-    def behind(self, at: int, agent: str | None = None) -> str:
-        """Return how far the scheduler is behind with its commands, or the replies of `agent`.
-
-        `at` is the instant in epoch ms. The sentence is empty if no mark that is in date says so.
-        """
-        keys = [COMMANDS, *([replies_key(agent)] if agent else ())]
-        lag = max(QueueView(self.marks.get(key)).lag(at) for key in keys)
-        return f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
-
-    def start_words(self, at: int) -> str:
-        """Return where a late Start is at `at` (epoch ms); empty if it does not wait."""
-        behind = self.behind(at)
-        if not behind and self.waiting == 0:
-            return ""
-        return "its start waits in the scheduler's queue" + (f"; {behind}" if behind else "")
-
-
-NOTHING_KNOWN = SchedulerNow()
-
 RUNBOOK = "what to do if it lasts: docs/runbook/backlog.md"
 """The evidence that names the page for a scheduler that is behind."""
 
@@ -89,268 +78,241 @@ STATS = "roundsman stats"
 """The command that shows which queue is behind."""
 
 
-def waits_of(
-    task: Task,
-    plan: Plan,
-    at: int,
-    holds: Sequence[Hold],
-    agents: Agents,
-    scheduler: SchedulerNow = NOTHING_KNOWN,
-) -> list[StepWait]:
-    """Return the waits of the task's steps at `at` (epoch ms), in the order of CASES."""
-    view = _View(task, at, tuple(holds), agents, scheduler)
-    found = [
-        wait
-        for name in step_names(task, plan)
-        if (wait := view.wait(name, task.step(name), plan.steps.get(name))) is not None
-    ]
+def waits_of(facts: OrderFacts) -> list[StepWait]:
+    """Return the waits of the task's steps, in the order of CASES."""
+    found = [wait for one in facts.steps if (wait := _Step(one).wait()) is not None]
     return sorted(found, key=lambda wait: CASES.index(wait.case))
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    task: Task
-    at: int
-    holds: tuple[Hold, ...]
-    agents: Agents
-    scheduler: SchedulerNow
+class _Step:
+    """One step, and what it waits for."""
 
-    def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
+    def __init__(self, one: StepFacts) -> None:
+        self.facts = one
+        self.name, self.record, self.step = one.name, one.record, one.step
+        self.task, self.at = one.order.task, one.order.at
+        self.agent = "its agent" if one.agent is None else one.agent
+        undoes = one.record.operation == UNDO
+        self.of = f"the undo of {one.name}" if undoes else one.name
+        """What its agent does."""
+
+    def wait(self) -> StepWait | None:
         """Return what the step waits for; None if it is finished or has not begun."""
-        situation = record.situation
-        if isinstance(situation, UnderWay):
-            return self._under_way(name, record, situation, step)
-        if isinstance(situation, WithoutAgent | Ended):
-            return self._without_agent(name, record, step)
+        record = self.record
+        if isinstance(record.situation, UnderWay):
+            return self._under_way(record.situation)
+        if isinstance(record.situation, WithoutAgent | Ended):
+            return self._without_agent()
         if record.held_since is not None:
-            return self._held(name, record, step)
+            return self._held()
         if record.late_since is not None:
-            started = self._start_waits(name, record, step)
+            started = self._start_waits()
             if started is not None:
                 return started
         if record.process_state is ProcessState.UNDOING:
-            return self._to_undo(name, record, step)
-        return None if record.not_before is None else self._again(name, record, step)
+            return self._to_undo()
+        return None if record.not_before is None else self._again(record.not_before)
 
-    def _under_way(
-        self, name: str, record: StepRecord, attempt: UnderWay, step: StepPlan | None
+    def _wait(
+        self,
+        case: StepCase,
+        what: str,
+        evidence: Iterable[str] = (),
+        command: str | None = None,
+        overdue_since: int | None = None,
     ) -> StepWait:
-        agent = _agent(record, step)
-        evidence = [*self._lag(agent), *self._so_far(record)]
+        return StepWait(case, self.name, self.agent, what, tuple(evidence), command, overdue_since)
+
+    def _until(self, instant: int) -> str:
+        """An instant in the future, with the time until then."""
+        return f"{second(instant)} (in {format_duration(instant - self.at)})"
+
+    def _under_way(self, attempt: UnderWay) -> StepWait:
+        evidence = [*self._lag(), *self._so_far()]
         by = attempt.overdue_at
         if attempt.late_since is not None:
-            return self._reply_waits(name, record, step, by)
+            return self._reply_waits(attempt.late_since, by)
         if by <= self.at:
-            what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
-            return StepWait("overdue", name, agent, what, tuple(evidence), None, by)
-        until = f", until {second(by)} (in {format_duration(by - self.at)})"
+            what = f"{self._answer()}, overdue by {format_duration(self.at - by)}"
+            return self._wait("overdue", what, evidence, None, by)
+        until = f", until {self._until(by)}"
         if isinstance(attempt, AwaitsCallback):
-            what = f"a callback for {name} (agent {agent}){until}"
-            what += reminder_words(self.task, record)
+            what = f"a callback for {self.name} (agent {self.agent}){until}"
+            what += reminder_words(self.facts)
             evidence.append("whoever has the token of the callback can answer it")
-            return StepWait("callback", name, agent, what, tuple(evidence))
-        if self._unread(record, agent):
-            what = f"{agent} to read the request of {name}: its queue is behind"
-            return StepWait("unread", name, agent, what, tuple(evidence), "roundsman agents")
-        sent = (
-            f", sent {format_duration(self.at - record.started_at)} ago"
-            if record.started_at
-            else ""
-        )
-        case: StepCase = "undoing" if record.operation == UNDO else "at_agent"
-        what = f"{self._answer(name, record, step)}{sent}{until}"
-        return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
+            return self._wait("callback", what, evidence)
+        if self._unread():
+            what = f"{self.agent} to read the request of {self.name}: its queue is behind"
+            return self._wait("unread", what, evidence, "roundsman agents")
+        started = self.record.started_at
+        sent = f", sent {format_duration(self.at - started)} ago" if started else ""
+        if self.record.heard_at is not None:
+            evidence.append(heard_words(self.facts, self.record.heard_at))
+        case: StepCase = "undoing" if self.record.operation == UNDO else "at_agent"
+        return self._wait(case, f"{self._answer()}{sent}{until}", evidence)
 
-    def _reply_waits(
-        self, name: str, record: StepRecord, step: StepPlan | None, by: int
-    ) -> StepWait:
+    def _reply_waits(self, late_since: int, by: int) -> StepWait:
         """Return the wait of a step whose reply may wait in its queue; it is checked at `by`."""
-        agent, late_for = _agent(record, step), self.at - (record.late_since or self.at)
-        why = self.scheduler.behind(self.at, agent) or "its reply may wait in its queue"
-        moves = record.operation == PERFORM and self.task.ending is None
+        scheduler = self.facts.order.scheduler
+        why = scheduler.behind(self.at, self.agent) or "its reply may wait in its queue"
+        moves = self.record.operation == PERFORM and self.task.ending is None
         counted = "nothing is counted" + (", and the order's time moves" if moves else "")
-        what = f"{self._answer(name, record, step)}, late for {format_duration(late_for)}: {why}"
-        evidence = (*self._lag(agent), *self._so_far(record), RUNBOOK)
-        return self._checked_at(
-            by, StepWait("reply_waits", name, agent, f"{what}; {counted}", evidence, STATS)
-        )
+        what = f"{self._answer()}, late for {format_duration(self.at - late_since)}: {why}"
+        evidence = (*self._lag(), *self._so_far(), RUNBOOK)
+        return self._checked_at(by, "reply_waits", f"{what}; {counted}", evidence)
 
-    def _start_waits(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
+    def _start_waits(self) -> StepWait | None:
         """Return the wait of a ready step that was not started in time; None if it may not start.
 
         It may not if its task performs no further step, or its Start does not wait in the queue.
         """
-        undoes = record.process_state is ProcessState.UNDOING
-        where, by = self.scheduler.start_words(self.at), record.claim_by
+        undoes = self.record.process_state is ProcessState.UNDOING
+        where, by = self.facts.order.scheduler.start_words(self.at), self.record.claim_by
         if not where or by is None or (self.task.ending is not None and not undoes):
             return None
-        of = f"the undo of {name}" if undoes else name
+        of = f"the undo of {self.name}" if undoes else self.name
         what = f"the scheduler to begin {of}: {where}; nothing is counted"
-        evidence = (*self._so_far(record), RUNBOOK)
-        return self._checked_at(
-            by, StepWait("start_waits", name, _agent(record, step), what, evidence, STATS)
-        )
+        return self._checked_at(by, "start_waits", what, (*self._so_far(), RUNBOOK))
 
-    def _checked_at(self, by: int, wait: StepWait) -> StepWait:
+    def _checked_at(self, by: int, case: StepCase, what: str, evidence: Iterable[str]) -> StepWait:
         """Return the wait with when the step is checked again, or since when that is overdue."""
         if by <= self.at:
-            return replace(wait, overdue_since=by, next=None)
-        again = f"; it is checked again at {second(by)} (in {format_duration(by - self.at)})"
-        return replace(wait, what=f"{wait.what}{again}")
+            return self._wait(case, what, evidence, None, by)
+        return self._wait(
+            case, f"{what}; it is checked again at {self._until(by)}", evidence, STATS
+        )
 
-    def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
-        undoes = record.operation == UNDO
-        attempt = f"attempt {record.failure_count + 1}"
-        if step is not None:
-            attempt += _of(step.attempts_of(record.operation))
-        of = f"the undo of {name}" if undoes else name
-        return f"{_agent(record, step)}'s answer to {of} ({attempt})"
+    def _answer(self) -> str:
+        most = _of(self.facts.most_attempts)
+        return f"{self.agent}'s answer to {self.of} (attempt {self.record.failure_count + 1}{most})"
 
-    def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
-        of = f"the undo of {name}" if record.operation == UNDO else name
-        since = f"{name} has been held since {second(record.held_since or self.at)}"
-        looks = _looks_again(record, self.at)
-        of_step = holds_of(self.task, record, step, self.holds)
+    def _held(self) -> StepWait:
+        record, not_before = self.record, self.record.not_before
+        since = f"{self.name} has been held since {second(record.held_since or self.at)}"
+        looks = []
+        if not_before is not None and not_before > self.at:
+            looks = [f"the next check is at {second(not_before)}"]
+        of_step = holds_of(self.task, record, self.step, self.facts.order.holds)
         found = [hold for hold in of_step if hold.until > self.at]
         found.sort(key=lambda hold: hold.kind != OPERATOR)
         if not found:
-            what = f"the next check of {_agent(record, step)}, which takes work again, for {of}"
-            if record.not_before is not None and record.not_before <= self.at:
-                late = record.not_before
-                return StepWait("held", name, _agent(record, step), what, (since,), None, late)
-            return StepWait("held", name, _agent(record, step), what, (since, *looks))
+            what = f"the next check of {self.agent}, which takes work again, for {self.of}"
+            late = None if looks else not_before
+            return self._wait("held", what, (since, *looks), None, late)
         hold = found[0]
-        agent, until = hold.agent or _agent(record, step), f"until {second(hold.until)}"
-        what = f"{agent}, which {hold_words(hold)}, {until}, for {of}"
+        agent, until = hold.agent or self.agent, f"until {second(hold.until)}"
+        what = f"{agent}, which {hold_words(hold)}, {until}, for {self.of}"
         if not hold.agent:
-            what = f"the end of a hold, for {of}: {hold.target} {hold_words(hold)}, {until}"
-        others = (f"{one.target} {hold_words(one)}" for one in found[1:])
+            what = f"the end of a hold, for {self.of}: {hold.target} {hold_words(hold)}, {until}"
         evidence = (
             since,
             *looks,
-            *others,
+            *(f"{one.target} {hold_words(one)}" for one in found[1:]),
             "no attempt is counted, and its complete-by moves with the wait",
         )
-        if hold.kind == OPERATOR:
-            return StepWait("held", name, agent, what, evidence, release_command(hold))
-        return StepWait("circuit_open", name, agent, what, evidence, "roundsman agents")
+        operator = hold.kind == OPERATOR
+        case: StepCase = "held" if operator else "circuit_open"
+        command = release_command(hold) if operator else "roundsman agents"
+        return replace(self._wait(case, what, evidence, command), agent=agent)
 
-    def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
-        agent, not_before = _agent(record, step), record.not_before or self.at
-        most = _of(step.attempts) if step else ""
-        polls = record.polling is not None and not record.failure_count
-        what = f"attempt {record.failure_count + 1}{most} of {name}"
+    def _again(self, not_before: int) -> StepWait:
+        polls = self.record.polling is not None and not self.record.failure_count
+        most = _of(self.step.attempts) if self.step else ""
+        what = f"attempt {self.record.failure_count + 1}{most} of {self.name}"
         if polls:
-            what = f"the next poll of {name} by {agent}"
-        evidence = tuple(self._so_far(record))
+            what = f"the next poll of {self.name} by {self.agent}"
         if not_before <= self.at:
             what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
-            return StepWait("retry_late", name, agent, what, evidence, None, not_before)
-        what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
+            return self._wait("retry_late", what, self._so_far(), None, not_before)
         run = command_line("run", self.task.task_id, options=REASON)
         case: StepCase = "polled" if polls else "retry"
-        return StepWait(case, name, agent, what, evidence, run)
+        return self._wait(case, f"{what}, at {self._until(not_before)}", self._so_far(), run)
 
-    def _without_agent(
-        self, name: str, record: StepRecord, step: StepPlan | None
-    ) -> StepWait | None:
+    def _without_agent(self) -> StepWait | None:
         """Return the wait of a sleep, for a signal, or for a result that was left out; None if its
         task ends, which does not wait for it, or if the step is over."""
-        wait = record.situation
+        wait = self.record.situation
         if self.task.ending is not None:
             return None
-        if not isinstance(wait, WithoutAgent):
-            return self._awaits_result(name, record)
+        found = self._no_agent(wait) if isinstance(wait, WithoutAgent) else self._awaits_result()
+        return found and replace(found, agent=None)
+
+    def _no_agent(self, wait: WithoutAgent) -> StepWait:
         if wait.until <= self.at:
             late = format_duration(self.at - wait.until)
             which = "sleep" if isinstance(wait, Asleep) else "wait"
-            what = f"a supervisor to end the {which} {name}, which was over {late} ago"
-            return StepWait("retry_late", name, None, what, (), None, wait.until)
-        if isinstance(wait, Asleep):
-            return self._asleep(name, wait)
-        return self._awaits_signal(name, record, wait, step)
+            what = f"a supervisor to end the {which} {self.name}, which was over {late} ago"
+            return self._wait("retry_late", what, (), None, wait.until)
+        return self._asleep(wait) if isinstance(wait, Asleep) else self._awaits_signal(wait)
 
-    def _awaits_signal(
-        self, name: str, record: StepRecord, wait: AwaitsSignal, step: StepPlan | None
-    ) -> StepWait:
-        lasts = format_duration(wait.until - self.at)
-        signal = step.signal if step is not None and step.signal is not None else name
-        what = f"the signal {signal}, for {name}, until {second(wait.until)} (in {lasts})"
+    def _awaits_signal(self, wait: WithoutAgent) -> StepWait:
+        step, error = self.step, self.record.error
+        signal = step.signal if step is not None and step.signal is not None else self.name
+        what = f"the signal {signal}, for {self.name}, until {self._until(wait.until)}"
         evidence = (
-            *(() if record.error is None else (record.error.message,)),
+            *(() if error is None else (error.message,)),
             f"it has waited since {second(wait.since)}; without a signal, it fails then by "
             f"{NO_SIGNAL}; resolved as done, it ends now",
         )
         command = command_line("signal", self.task.task_id, signal)
-        return StepWait("awaits_signal", name, None, what, evidence, command)
+        return self._wait("awaits_signal", what, evidence, command)
 
-    def _awaits_result(self, name: str, record: StepRecord) -> StepWait | None:
+    def _awaits_result(self) -> StepWait | None:
         """Return the wait for a result that was left out; None if the step is over."""
-        left_out = record.left_out
-        if left_out is None or not record.awaits_result:
+        left_out = self.record.left_out
+        if left_out is None or not self.record.awaits_result:
             return None
         evidence = (
-            f"{name} is done; its result was left out: {left_out.why}",
+            f"{self.name} is done; its result was left out: {left_out.why}",
             "no time of the order passes until its deadline; it is archived then, and not undone",
         )
-        command = result_command(self.task, name)
-        return StepWait("awaits_result", name, None, f"the result of {name}", evidence, command)
+        command = result_command(self.task, self.name)
+        return self._wait("awaits_result", f"the result of {self.name}", evidence, command)
 
-    def _asleep(self, name: str, asleep: Asleep) -> StepWait:
-        lasts = format_duration(asleep.until - self.at)
-        what = f"the end of the sleep {name}, at {second(asleep.until)} (in {lasts})"
+    def _asleep(self, asleep: Asleep) -> StepWait:
+        what = f"the end of the sleep {self.name}, at {self._until(asleep.until)}"
         evidence = (
             f"it has slept since {second(asleep.since)}; no hold stops it, and `run` does not end "
             "it: resolved as done, it ends now",
         )
-        command = command_line("resolve", self.task.task_id, name, options=("--did", *REASON))
-        return StepWait("asleep", name, None, what, evidence, command)
+        command = command_line("resolve", self.task.task_id, self.name, options=("--did", *REASON))
+        return self._wait("asleep", what, evidence, command)
 
-    def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
-        agent, not_before = _agent(record, step), record.not_before
-        evidence = tuple(self._so_far(record))
-        if not_before is not None and not_before > self.at:
-            until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
-            if record.failure_count:
-                what = f"attempt {record.failure_count + 1} of the undo of {name}, {until}"
-            else:
-                why = "when no request of it can take effect any more"
-                what = f"the undo of {name}, {until}, {why}"
-            return StepWait("undo_waits", name, agent, what, evidence)
-        what = f"the undo of {name}, after the undo of the steps that followed it"
-        return StepWait("undo_waits", name, agent, what, evidence)
+    def _to_undo(self) -> StepWait:
+        not_before, failed = self.record.not_before, self.record.failure_count
+        what = f"the undo of {self.name}"
+        if not_before is None or not_before <= self.at:
+            what = f"{what}, after the undo of the steps that followed it"
+        elif failed:
+            what = f"attempt {failed + 1} of {what}, at {self._until(not_before)}"
+        else:
+            why = "when no request of it can take effect any more"
+            what = f"{what}, at {self._until(not_before)}, {why}"
+        return self._wait("undo_waits", what, self._so_far())
 
-    def _unread(self, record: StepRecord, agent: str) -> bool:
+    def _unread(self) -> bool:
         """Whether the request is newer than the agent's read mark, so that it was not read yet."""
-        view = self.agents.get(f"{agent}/{self.task.priority}")
-        if view is None or view.read_up_to is None or record.started_at is None:
+        view, started = self._queue, self.record.started_at
+        if view is None or view.read_up_to is None or started is None:
             return False
-        return view.lag > 0 and record.started_at > view.read_up_to
+        return view.lag > 0 and started > view.read_up_to
 
-    def _lag(self, agent: str) -> Iterator[str]:
-        view = self.agents.get(f"{agent}/{self.task.priority}")
+    def _lag(self) -> Iterator[str]:
+        view = self._queue
         if view is not None and view.lag > 0:
-            yield f"{agent} now reads requests that were sent {format_duration(view.lag)} ago"
+            yield f"{self.agent} now reads requests that were sent {format_duration(view.lag)} ago"
 
-    def _so_far(self, record: StepRecord) -> Iterator[str]:
-        if record.error is not None:
-            yield f"the last attempt failed: {record.error.type}: {record.error.message}"
-        yield from retry_words(self.task, record)
-        yield from poll_words(self.task, record, self.at)
+    @property
+    def _queue(self) -> AgentView | None:
+        return self.facts.order.agents.get(f"{self.agent}/{self.task.priority}")
 
-    def _heard(self, record: StepRecord) -> Iterator[str]:
-        if record.heard_at is not None:
-            yield f"last heartbeat {format_duration(max(0, self.at - record.heard_at))} ago"
-
-
-def _agent(record: StepRecord, step: StepPlan | None) -> str:
-    return record.agent or (step.agent if step else "its agent")
+    def _so_far(self) -> Iterator[str]:
+        error = self.record.error
+        if error is not None:
+            yield f"the last attempt failed: {error_words(error.type, error.message)}"
+        yield from retry_words(self.facts)
+        yield from poll_words(self.facts)
 
 
 def _of(most: int | None) -> str:
     return "" if most is None else f" of {most}"
-
-
-def _looks_again(record: StepRecord, at: int) -> Iterator[str]:
-    if record.not_before is not None and record.not_before > at:
-        yield f"the next check is at {second(record.not_before)}"

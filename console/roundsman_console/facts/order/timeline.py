@@ -4,19 +4,20 @@ The record has the last attempt of each step. The history has failed attempts, r
 commands.
 """
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
-from roundsman.definition.plan import Plan
 from roundsman.engine.history import ANSWERED
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import iso
+from roundsman.model.instants import SECOND, clock_time, format_duration, iso
 from roundsman.model.json import canonical_json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
-from roundsman_console.facts.order.documents import TimelineDocument
-from roundsman_console.facts.order.step_text import agent_words, reminder_words
-from roundsman_console.facts.order.view import step_names
+from roundsman_console.base.constraints import RUN_ID, Count
+from roundsman_console.base.result import EpochMs, filled_from
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
+from roundsman_console.facts.order.step_text import agent_words, error_words, reminder_words
 
 SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
     "submitted",
@@ -45,82 +46,71 @@ NO_STARTS_BEFORE_UNDO = (
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One entry of the timeline."""
+    """One entry of a timeline."""
 
-    at: int
-    """Epoch ms."""
+    at: EpochMs
     what: str
-    """The kind of the entry."""
-    why: str
-    """The description, for people."""
+    """`submitted`, `time has come`, `started`, `heard of`, `finished`, `skipped` or `ended`; for an
+    entry from the history, the kind of its row."""
     step: str | None = None
-    """The step; None if the entry is about the whole task."""
-    attempt: int | None = None
-    """The number of the attempt, from 1; None if it is not known or the entry is about none."""
+    """The step; null if the entry is about the whole task."""
+    attempt: Count | None = None
     by: str | None = None
-    """Who sent the command, as it says itself; None if the entry is about no command."""
+    """Who sent the command, as it says itself; null if the entry is about no command."""
     sender: str | None = None
-    """The principal that sent it, as AWS authenticated it; None if it is not known."""
+    """The principal that sent the command, as AWS authenticated it; null if it is not known."""
+    _: KW_ONLY
+    why: str
 
 
-def happenings(
-    task: Task, plan: Plan | None, history: Sequence[HistoryRow], at: int
-) -> list[Happening]:
-    """Return the timeline until `at` (epoch ms), the oldest entry first.
+def happenings(facts: OrderFacts) -> list[Happening]:
+    """Return the timeline until now, the oldest entry first.
 
     Of two entries at the same ms, the cause comes before its effect.
     """
     happened = [
-        *_beginnings(task),
-        *(
-            happening
-            for name in step_names(task, plan)
-            for happening in _of_step(name, task, plan, history)
-        ),
-        *(of_row(row) for row in sorted(history, key=lambda row: row.seq)),
-        *_end(task),
+        *_beginnings(facts.task),
+        *(happening for one in facts.steps for happening in _of_step(one)),
+        *(of_row(row) for row in sorted(facts.history, key=lambda row: row.seq)),
+        *_end(facts.task),
     ]
     # The sort is stable: entries at the same ms keep the order above.
-    return sorted((one for one in happened if one.at <= at), key=lambda one: one.at)
+    return sorted((one for one in happened if one.at <= facts.at), key=lambda one: one.at)
 
 
-def not_known(task: Task, history: Sequence[HistoryRow]) -> list[str]:
+def not_known(facts: OrderFacts) -> list[str]:
     """Return sentences about the facts that the timeline does not contain."""
-    if not history:
-        return (
-            [NO_HISTORY] if any(one.started_at is not None for one in task.steps.values()) else []
-        )
+    records = facts.task.steps.values()
+    if not facts.history:
+        return [NO_HISTORY] if any(one.started_at is not None for one in records) else []
     found = [ONLY_THE_LAST]
-    if any(record.operation == UNDO for record in task.steps.values()):
+    if any(record.operation == UNDO for record in records):
         found.append(NO_STARTS_BEFORE_UNDO)
     return found
 
 
 def _beginnings(task: Task) -> Iterator[Happening]:
     tenant = f" for {task.tenant}" if task.tenant else ""
-    yield Happening(task.created_at, SUBMITTED, f"{task.workflow}, {task.priority}{tenant}")
+    yield Happening(task.created_at, SUBMITTED, why=f"{task.workflow}, {task.priority}{tenant}")
     if task.start_at > task.created_at:
-        yield Happening(task.start_at, TIME_COME, "the task may start")
+        yield Happening(task.start_at, TIME_COME, why="the task may start")
 
 
-def _of_step(
-    name: str, task: Task, plan: Plan | None, history: Sequence[HistoryRow]
-) -> Iterator[Happening]:
-    record = task.step(name)
-    undoes = record.operation == UNDO
+def _of_step(one: StepFacts) -> Iterator[Happening]:
+    name, record = one.name, one.record
     if record.started_at is not None:
-        step = plan.steps.get(name) if plan else None
-        agent = agent_words(record, step) or record.agent or (step.agent if step else "its agent")
-        what = "undo request sent to" if undoes else "request sent to"
-        why = f"{name}: {what} {agent}"
-        yield Happening(record.started_at, STARTED, why, name, _attempt(record))
+        agent = agent_words(record, one.step) or one.agent
+        what = "undo request sent to" if record.operation == UNDO else "request sent to"
+        why = f"{name}: {what} {'its agent' if agent is None else agent}"
+        yield Happening(record.started_at, STARTED, name, _attempt(record), why=why)
     if record.under_way and record.heard_at is not None:
-        waits = f"waits for a callback{reminder_words(task, record)}"
+        waits = f"waits for a callback{reminder_words(one)}"
         why = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
-        yield Happening(record.heard_at, HEARD, why, name, _attempt(record))
-    if record.finished_at is not None and not _is_in_history(name, record.finished_at, history):
+        yield Happening(record.heard_at, HEARD, name, _attempt(record), why=why)
+    finished = record.finished_at
+    if finished is not None and not _is_in_history(name, finished, one.order.history):
         what, why = _finish(record)
-        yield Happening(record.finished_at, what, f"{name}: {why}", name)
+        yield Happening(finished, what, name, why=f"{name}: {why}")
 
 
 def _attempt(record: StepRecord) -> int | None:
@@ -132,8 +122,9 @@ def _finish(record: StepRecord) -> tuple[str, str]:
         return SKIPPED, "skipped"
     if record.process_state is ProcessState.PROCESSED:
         return FINISHED, "done"
-    error = f": {record.error.type}: {record.error.message}" if record.error else ""
-    return FINISHED, f"{record.process_state}{error}"
+    error = record.error
+    said = f": {error_words(error.type, error.message)}" if error else ""
+    return FINISHED, f"{record.process_state}{said}"
 
 
 def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
@@ -149,7 +140,7 @@ def of_row(row: HistoryRow) -> Happening:
     why = row.reason
     if row.signal is not None:
         why = f"{why}; its data: {canonical_json(row.signal.data)}"
-    return Happening(row.at, row.kind, why, row.step, row.attempt, row.by, row.sender)
+    return filled_from(row, Happening, what=row.kind, why=why)
 
 
 def _end(task: Task) -> Iterator[Happening]:
@@ -157,28 +148,66 @@ def _end(task: Task) -> Iterator[Happening]:
         return
     why = f": {task.ending.why}" if task.ending else ""
     kept = f", kept until {iso(task.expires_at)}" if task.expires_at is not None else ""
-    yield Happening(task.ended_at, ENDED, f"{task.state}{why}{kept}")
+    yield Happening(task.ended_at, ENDED, why=f"{task.state}{why}{kept}")
 
 
-def timeline_document(
-    task: Task, happened: Sequence[Happening], gaps: Sequence[str]
-) -> TimelineDocument:
-    """Return the events of the task and the gaps in them as JSON for scripts."""
-    return {
-        "orderId": task.task_id,
-        "workflow": task.workflow,
-        "state": task.state,
-        "happened": [
-            {
-                "at": iso(one.at),
-                "what": one.what,
-                "step": one.step,
-                "attempt": one.attempt,
-                "by": one.by,
-                "sender": one.sender,
-                "why": one.why,
-            }
-            for one in happened
-        ],
-        "notKnown": list(gaps),
-    }
+_RUN = re.compile(rf"\(bulk ({RUN_ID.pattern})\)")
+"""How the reason of a command names the bulk run that sent it (`BulkRun.event_for`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One row of the history."""
+
+    happening: Happening
+    later: int | None
+    """The time in ms since the row before it in the order of time; None for the first row."""
+    moment: str
+    """Its instant in UTC: the time of day, with the date if the row above is of another day."""
+    run: str | None = None
+    """The bulk run that sent the command; None if none did."""
+
+    @property
+    def later_words(self) -> str:
+        """The time since the row before it: `+250 ms`, `+12.5 s`; empty for the first row."""
+        return later_words(self.later)
+
+    @property
+    def around_run(self) -> tuple[str, str]:
+        """The reason before and after the id of the bulk run."""
+        before, _, after = self.happening.why.partition(self.run or "\0")
+        return before, after
+
+
+def entries(happened: Sequence[Happening]) -> list[HistoryEntry]:
+    """Return the rows of the history, the newest first. `happened` is in the order of time."""
+    found = list[HistoryEntry]()
+    for place in range(len(happened) - 1, -1, -1):
+        one, before = happened[place], happened[place - 1] if place else None
+        above = found[-1].happening.at if found else None
+        later = None if before is None else one.at - before.at
+        found.append(HistoryEntry(one, later, moment(one.at, above), _run_of(one)))
+    return found
+
+
+def later_words(later: int | None) -> str:
+    """Return the time (ms) between two rows: `+250 ms`, `+12.5 s`; empty for None."""
+    if later is None:
+        return ""
+    tenths = SECOND <= later < 100 * SECOND
+    return f"+{later / SECOND:.1f} s" if tenths else f"+{format_duration(later)}"
+
+
+def moment(instant: int, beside: int | None = None) -> str:
+    """Return an instant (epoch ms) in UTC, to the second: `2027-01-15 08:00:12`.
+
+    The date is left out if it is the one of the instant `beside`.
+    """
+    date = iso(instant)[:10]
+    same = beside is not None and iso(beside)[:10] == date
+    return clock_time(instant) if same else f"{date} {clock_time(instant)}"
+
+
+def _run_of(one: Happening) -> str | None:
+    found = _RUN.search(one.why) if one.by is not None else None
+    return found[1] if found else None

@@ -5,14 +5,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from roundsman.aws.clock import now
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
+from roundsman_console.base.result import document_of
+from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.lookup import mask_of_order, plan_of
 from roundsman_console.facts.order.masks import shown
-from roundsman_console.facts.order.view import task_document
+from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.orders.listing import Page, find
 from roundsman_console.facts.orders.selection import Selection, tags_of
 
@@ -77,7 +80,8 @@ class Lines:
 
     def _document(self, task: Task) -> dict[str, object]:
         plan, mask = plan_of(self.stack, task), mask_of_order(self.stack, task)
-        whole = task_document(shown(task, plan, mask), plan, (), self.stack.trace_of(task))
+        facts = OrderFacts(shown(task, plan, mask), plan, at=now())
+        whole = document_of(order_document(facts, self.stack.trace_of(task)))
         document = {**_without("history", whole), "tags": tags_of(task)}
         if self.with_orders:
             row = self.stack.tasks.order(task.task_id)

@@ -9,8 +9,8 @@ from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.facts.order.effects import erased_words, in_state, left_out_words
 from roundsman_console.facts.order.step_text import holds_of, last_error, span
-from roundsman_console.facts.order.view import erased_words, in_state, left_out_words
 
 
 def reasons_of(stack: DeployedStack, tasks: Sequence[Task]) -> Mapping[str, str]:

@@ -11,9 +11,8 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import EPOCH_MS, MS, Shown
-from roundsman_console.facts.agent.documents import AgentDocument
+from roundsman_console.facts.agent.documents import AgentDocument, agent_document
 from roundsman_console.facts.agent.reading import AgentNow, find_agents
-from roundsman_console.facts.agent.view import agent_document
 from roundsman_console.facts.order.documents import TaskSummaryDocument
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count, TaskCounts, count_tasks

@@ -1,11 +1,15 @@
-"""Documents about dead letters and rejected messages."""
+"""What commands say of messages that were set aside: dead letters and rejected messages."""
 
-from typing import Literal, TypeAlias, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypedDict
 
-from roundsman_console.base.constraints import Count, Instant
+from roundsman_console.base.constraints import Count
+from roundsman_console.base.result import EPOCH_MS, EpochMsOrNone, Shown
+from roundsman_console.facts.set_aside.assess import ResendVerdict
 
-MessageVerdict: TypeAlias = Literal["acts", "passed_over", "rejected", "fails"]
-"""The predicted effect of a message that is sent again."""
+ABSENT = Shown(absent=True)
+ABSENT_INSTANT = Shown(unit=EPOCH_MS, absent=True)
 
 
 class ProblemDocument(TypedDict):
@@ -16,172 +20,113 @@ class ProblemDocument(TypedDict):
     message: str
 
 
-class DeadLetterSummaryDocument(TypedDict):
-    """One dead letter, without its body."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDocument:
+    """A dead letter or a rejected message. What does not apply to it, or is not known, is absent.
 
-    messageId: str
-    queue: str
-    """The queue whose function failed."""
-    orderId: str | None
-    reason: str
-    reasonKnown: bool
+    A dead letter has a reason; a rejected message has problems, and the time of its rejection.
+    """
+
+    message_id: str
+    queue: str | None
+    """The queue that it came from; null if it is not known."""
+    order_id: str | None
+    reason: Annotated[str | None, ABSENT] = None
+    """Why the function failed."""
+    reason_known: Annotated[bool | None, ABSENT] = None
     """Whether the function attached the reason; false if SQS moved the message."""
-    errorType: str | None
-    sentAt: Instant
-    diedAt: Instant | None
+    error_type: Annotated[str | None, ABSENT] = None
+    sent_at: Annotated[int | None, ABSENT_INSTANT] = None
+    died_at: Annotated[int | None, ABSENT_INSTANT] = None
+    rejected_at: Annotated[int | None, ABSENT_INSTANT] = None
     receives: Count
-    """The number of times the function received the message."""
-    sentBack: Count
-    """The number of times an operator has sent the message back."""
-    copies: Count
+    """The number of times the function received a dead letter, or anybody a rejected message."""
+    sent_back: Annotated[Count | None, ABSENT] = None
+    """The number of times an operator has sent the dead letter back."""
+    copies: Annotated[Count | None, ABSENT] = None
     """The number of further dead letters of the same message."""
     bytes: Count
-
-
-class DroppedDeadLetterDocument(DeadLetterSummaryDocument):
-    """A dead letter that was deleted."""
-
-    body: str
-
-
-class DeadLetterDocument(DeadLetterSummaryDocument):
-    """One dead letter, and the predicted effect of sending it back."""
-
-    errorAt: list[str]
+    error_at: Annotated[Sequence[str] | None, ABSENT] = None
     """Where the function failed: the last lines of its traceback."""
-    what: str
-    """The kind and the subject of the message."""
-    verdict: MessageVerdict
-    why: str
+    what: Annotated[str | None, ABSENT] = None
+    """The kind and the subject of the message. This and what follows is of one that was assessed.
+    """
+    verdict: Annotated[ResendVerdict | None, ABSENT] = None
+    why: Annotated[str | None, ABSENT] = None
     """The reason of the verdict."""
-    problems: list[ProblemDocument]
-    log: str
+    problems: Annotated[Sequence[ProblemDocument] | None, ABSENT] = None
+    """Why it was rejected, or would be if it were sent again."""
+    log: Annotated[str | None, ABSENT] = None
     """The command that finds the failure in the function's log."""
-    body: str
+    sent: Annotated[bool | None, ABSENT] = None
+    """Whether it was sent again."""
+    sent_as: Annotated[str | None, ABSENT] = None
+    """The id of the message that was sent."""
+    body: Annotated[str | None, ABSENT] = None
 
 
-class DeadLetterDetailsDocument(TypedDict):
-    """Dead letters in full, the oldest first."""
-
-    messages: list[DeadLetterDocument]
-    more: bool
-    """Whether there are further dead letters."""
-
-
-class DeadQueueDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadQueueDocument:
     """One dead-letter queue."""
 
     queue: str
     """The queue whose dead letters it has."""
-    deadLetterQueue: str
+    dead_letter_queue: str
     function: str
     """The function that reads the queue."""
     about: Count
     """The approximate number of messages."""
     hidden: Count
     """The approximate number of messages that are hidden at present."""
-    oldestSentAt: Instant | None
+    oldest_sent_at: EpochMsOrNone
 
 
-class DeadLetterListDocument(TypedDict):
-    """The dead-letter queues and their messages, the oldest first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageListDocument:
+    """Messages that were set aside, the oldest first."""
 
-    queues: list[DeadQueueDocument]
-    messages: list[DeadLetterSummaryDocument]
+    queues: Annotated[Sequence[DeadQueueDocument] | None, ABSENT] = None
+    """The dead-letter queues that have messages; absent in a list of rejected messages."""
+    messages: Sequence[MessageDocument]
     more: bool
-    """Whether there are further dead letters."""
+    """Whether there are further messages."""
+    about: Annotated[Count | None, ABSENT] = None
+    """The approximate number of messages in the RejectedQueue."""
+    hidden: Annotated[Count | None, ABSENT] = None
+    """The approximate number of messages that are hidden there at present."""
 
 
-class RedriveCandidateDocument(DeadLetterSummaryDocument):
-    """A dead letter that was assessed, and whether it was sent back."""
-
-    what: str
-    """The kind and the subject of the message."""
-    verdict: MessageVerdict
-    why: str
-    """The reason of the verdict."""
-    sent: bool
-
-
-class VerdictCountsDocument(TypedDict):
-    """The number of dead letters by verdict."""
-
-    acts: Count
-    passed_over: Count
-    rejected: Count
-    fails: Count
-
-
-class RedriveDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedriveDocument:
     """The result of sending dead letters back to their queue."""
 
-    command: Literal["redrive"]
+    command: Literal["redrive"] = "redrive"
     queue: str
-    dryRun: bool
+    dry_run: bool
     """Whether nothing was sent because there is more than one dead letter."""
-    verdicts: VerdictCountsDocument
-    cameBack: Count
+    verdicts: Mapping[ResendVerdict, Count]
+    """The number of dead letters by verdict."""
+    came_back: Count
     """The number of dead letters that were sent back before."""
     sent: Count
     left: Count
     """The number of assessed dead letters that were not sent."""
     more: bool
     """Whether the queue has more dead letters than were assessed."""
-    messages: list[RedriveCandidateDocument]
+    messages: Sequence[MessageDocument]
 
 
-class RejectionSummaryDocument(TypedDict):
-    """One rejected message, without its body."""
-
-    messageId: str
-    queue: str | None
-    """The queue that the message came from; null if it is not known."""
-    orderId: str | None
-    rejectedAt: Instant
-    bytes: Count
-    receives: Count
-    problems: list[ProblemDocument]
-
-
-class RejectionDocument(RejectionSummaryDocument):
-    """One rejected message."""
-
-    body: str
-
-
-class RejectionListDocument(TypedDict):
-    """Rejected messages, the oldest first."""
-
-    messages: list[RejectionSummaryDocument]
-    more: bool
-    """Whether there are further rejected messages."""
-    about: Count
-    """The approximate number of messages in the RejectedQueue."""
-    hidden: Count
-    """The approximate number of messages that are hidden at present."""
-
-
-class ResentDocument(TypedDict):
-    """The result of resending one rejected message."""
-
-    messageId: str
-    sentAs: str | None
-    """The id of the new message; null if the message was not sent."""
-    queue: str
-    orderId: str | None
-    verdict: MessageVerdict
-    why: str
-    """The reason of the verdict."""
-    problems: list[ProblemDocument]
-
-
-class ResendDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendDocument:
     """The result of resending rejected messages."""
 
-    command: Literal["resend"]
+    command: Literal["resend"] = "resend"
     outcome: Literal["done", "refused"]
-    messages: list[ResentDocument]
+    messages: Sequence[MessageDocument]
     left: Count
     """The number of messages that stay in the RejectedQueue."""
     more: bool
     """Whether the queue has more messages than were read."""
+
+
+DroppedDeadLetterDocument = RejectionDocument = MessageDocument

@@ -3,12 +3,11 @@
 A dead letter is a message that failed every delivery. A rejected message can never be handled.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from roundsman.errors import InvalidMessage, Problem
-from roundsman.model.instants import iso
 from roundsman.submission.events import with_signal_id
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman.wire.fields import Fields
@@ -16,13 +15,10 @@ from roundsman.wire.messages import read_object
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.set_aside.assess import JudgedMessage, order_of
 from roundsman_console.facts.set_aside.documents import (
-    DeadLetterDocument,
-    DeadLetterListDocument,
-    DeadLetterSummaryDocument,
     DeadQueueDocument,
+    MessageDocument,
+    MessageListDocument,
     ProblemDocument,
-    RejectionListDocument,
-    RejectionSummaryDocument,
 )
 from roundsman_console.facts.set_aside.peek import (
     HIDDEN_FOR,
@@ -142,48 +138,43 @@ class SetAside:
             f"--start-time {self.sent_at} --filter-pattern {found}"
         )
 
-    def dead_document(self) -> DeadLetterSummaryDocument:
-        """Return a dead letter as JSON for scripts, without its body."""
+    def document(self, judged: JudgedMessage | None = None, **more: object) -> MessageDocument:
+        """Return what --json says of the message, of its assessment, and `more` fields."""
+        make: Callable[..., MessageDocument] = MessageDocument
         attached = self.attached
-        return {
-            "messageId": self.message_id,
-            "queue": self.queue,
-            "orderId": self.order,
-            "reason": self.reason,
-            "reasonKnown": attached is not None,
-            "errorType": attached.error_type if attached else None,
-            "sentAt": iso(self.sent_at),
-            "diedAt": iso(attached.died_at) if attached else None,
-            "receives": self.receives,
-            "sentBack": self.sent_back,
-            "copies": len(self.copies),
-            "bytes": self.size,
-        }
-
-    def whole_document(self, judged: JudgedMessage, stack: str, body: str) -> DeadLetterDocument:
-        """Return a dead letter in full as JSON for scripts; `body` is its body as it is shown."""
-        return {
-            **self.dead_document(),
-            "errorAt": list(self.attached.error_at) if self.attached else [],
-            "what": judged.what,
-            "verdict": judged.verdict.value,
-            "why": judged.why,
-            "problems": problem_documents(judged.problems),
-            "log": self.log_query(stack),
-            "body": body,
-        }
-
-    def rejection_document(self) -> RejectionSummaryDocument:
-        """Return a rejected message as JSON for scripts, without its body."""
-        return {
-            "messageId": self.message_id,
+        own: dict[str, object] = {
+            "message_id": self.message_id,
             "queue": self.queue or None,
-            "orderId": self.order,
-            "rejectedAt": iso(self.sent_at),
-            "bytes": self.size,
+            "order_id": self.order,
             "receives": self.receives,
-            "problems": problem_documents(self.problems),
+            "bytes": self.size,
         }
+        if self.is_dead:
+            own |= {
+                "reason": self.reason,
+                "reason_known": attached is not None,
+                "error_type": attached and attached.error_type,
+                "sent_at": self.sent_at,
+                "died_at": attached and attached.died_at,
+                "sent_back": self.sent_back,
+                "copies": len(self.copies),
+            }
+        else:
+            why = problem_documents(self.problems)
+            own |= {"rejected_at": self.sent_at, "problems": why}
+        if judged is not None:
+            own |= {"what": judged.what, "verdict": judged.verdict, "why": judged.why}
+        return make(**own | more)
+
+    def whole_document(self, judged: JudgedMessage, stack: str, body: str) -> MessageDocument:
+        """Return what is said of a dead letter that is shown; `body` is its body as it is shown."""
+        return self.document(
+            judged,
+            error_at=self.attached.error_at if self.attached else (),
+            problems=problem_documents(judged.problems),
+            log=self.log_query(stack),
+            body=body,
+        )
 
 
 def problem_documents(problems: tuple[Problem, ...]) -> list[ProblemDocument]:
@@ -203,6 +194,11 @@ class SetAsideQueue:
     def noun(self) -> str:
         """What one of its messages is called."""
         return "dead letter" if self.source else "message"
+
+    @property
+    def nouns(self) -> str:
+        """What its messages are called."""
+        return "dead letters" if self.source else "rejected messages"
 
     @property
     def where(self) -> str:
@@ -302,36 +298,29 @@ class QueueContents:
     more: bool
     """Whether the limit left messages unread."""
 
-    def dead_document(self) -> DeadQueueDocument:
+    def document(self) -> DeadQueueDocument:
         """Return a queue with dead letters as JSON for scripts."""
         source = self.place.source
-        oldest = min((one.sent_at for one in self.messages), default=None)
-        return {
-            "queue": source.name if source else "",
-            "deadLetterQueue": source.dead_url.rpartition("/")[2] if source else "",
-            "function": source.function if source else "",
-            "about": self.held.all,
-            "hidden": self.held.hidden,
-            "oldestSentAt": iso(oldest) if oldest is not None else None,
-        }
-
-    def rejection_document(self) -> RejectionListDocument:
-        """Return the rejected messages as JSON for scripts."""
-        return {
-            "messages": [one.rejection_document() for one in self.messages],
-            "more": self.more,
-            "about": self.held.all,
-            "hidden": self.held.hidden,
-        }
+        return DeadQueueDocument(
+            queue=source.name if source else "",
+            dead_letter_queue=source.dead_url.rpartition("/")[2] if source else "",
+            function=source.function if source else "",
+            about=self.held.all,
+            hidden=self.held.hidden,
+            oldest_sent_at=min((one.sent_at for one in self.messages), default=None),
+        )
 
 
-def dead_list_document(found: Sequence[QueueContents]) -> DeadLetterListDocument:
-    """Return dead letters by their queues as JSON for scripts."""
-    return {
-        "queues": [one.dead_document() for one in found],
-        "messages": [message.dead_document() for one in found for message in one.messages],
-        "more": any(one.more for one in found),
-    }
+def list_document(found: Sequence[QueueContents]) -> MessageListDocument:
+    """Return dead letters by their queues, or the rejected messages, as JSON for scripts."""
+    [*messages] = (message.document() for one in found for message in one.messages)
+    more = any(one.more for one in found)
+    if len(found) == 1 and found[0].place.source is None:
+        held = found[0].held
+        return MessageListDocument(messages=messages, more=more, about=held.all, hidden=held.hidden)
+    return MessageListDocument(
+        queues=[one.document() for one in found], messages=messages, more=more
+    )
 
 
 def look_at(places: Sequence[SetAsideQueue], limit: int) -> list[QueueContents]:
@@ -358,7 +347,8 @@ def held(
 ) -> Iterator[tuple[QueuePeek, SetAside]]:
     """Find the message whose id is `asked` or begins with it, and hold it, with its look.
 
-    Raises NotFound if none matches, and InvalidArgument if several do.
+    All others that were read to find it are let go at once. Raises NotFound if none matches, and
+    InvalidArgument if several do.
     """
     looks: dict[str, QueuePeek] = {}
     with ExitStack() as open_looks:
@@ -375,7 +365,7 @@ def held(
         first = places[0]
         where = first.where if len(places) == 1 else f"in {first.stack.name}"
         found = chosen(messages(), asked, first.noun, where)
-        own = looks[found.message_id]
-        for look in {*looks.values()} - {own}:
-            look.let_go()
+        own, kept = looks[found.message_id], {letter.message_id for letter in found.letters}
+        for look in {*looks.values()}:
+            look.let_go(kept if look is own else ())
         yield own, found

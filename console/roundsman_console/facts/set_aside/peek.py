@@ -6,7 +6,7 @@ its visibility timeout, usually a minute. Each receive increases the receive cou
 effect in a queue without a redrive policy, and a queue that has one is not read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -95,13 +95,13 @@ class QueuePeek:
     ) -> None:
         self.let_go()
 
-    def let_go(self) -> None:
-        """Make the held messages visible to others.
+    def let_go(self, keep: Collection[str] = ()) -> None:
+        """Make the held messages visible to others, but for those with the ids in `keep`.
 
         If the call fails, they become visible after their visibility timeout.
         """
-        held = list(self._held.values())
-        self._held = {}
+        held = [receipt for name, receipt in self._held.items() if name not in keep]
+        self._held = {name: one for name, one in self._held.items() if name in keep}
         for first in range(0, len(held), AT_ONCE):
             entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
                 {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": 0}

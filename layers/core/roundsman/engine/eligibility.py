@@ -3,10 +3,10 @@
 from roundsman.definition.plan import Plan
 from roundsman.engine.machine import decide
 from roundsman.errors import Refused
-from roundsman.model.events import OperatorEvent, Resolve, Resubmit
+from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.task import UNDO, Task
+from roundsman.model.task import Task
 
 REFUSED_ROW = "refused"
 """The kind of the history row of a command that the scheduler refused."""
@@ -37,18 +37,12 @@ def decided(
 
 def _mistake(task: Task, event: OperatorEvent) -> str | None:
     """Return the reason to refuse a command that the engine accepts, but that is a mistake."""
-    match event:
-        case Resubmit() if event.again and task.state not in (
-            TaskState.UNDONE,
-            TaskState.CANCELLED,
-        ):
-            undo = task.ending is not None and task.ending.undo
-            does = "continues its undo" if undo else "tries its failed steps again"
-            return (
-                f"`again` begins an undone or cancelled task from the start, and this task is "
-                f"{task.state}; without it, the command {does}"
-            )
-        case Resolve() if event.result is not None and task.step(event.step).operation == UNDO:
-            return f"{event.step} is being undone, and an undo has no result"
-        case _:
-            return None
+    begins_again = isinstance(event, Resubmit) and event.again
+    if not begins_again or task.state in (TaskState.UNDONE, TaskState.CANCELLED):
+        return None
+    undo = task.ending is not None and task.ending.undo
+    does = "continues its undo" if undo else "tries its failed steps again"
+    return (
+        f"`again` begins an undone or cancelled task from the start, and this task is "
+        f"{task.state}; without it, the command {does}"
+    )

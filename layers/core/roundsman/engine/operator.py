@@ -30,7 +30,6 @@ from roundsman.engine.restored import reconcile
 from roundsman.engine.signals import signalled, wait_anew
 from roundsman.engine.step_values import step_values
 from roundsman.engine.steps import too_large
-from roundsman.engine.task_state import goes_on_after_undo
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import (
@@ -481,8 +480,6 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         _check_cannot_act(context, step)
     if event.did:
         _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
-    if event.did:
         _resolve_as_done(context, step, event)
     else:
         context.decision.requeue(
@@ -504,6 +501,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif fresh_key:
             context.decision.new_round(step.name)
+    _continue_if_last_failure(context)
 
 
 def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -514,7 +512,6 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
     if not event.did:
         raise Refused(f"{step.name} is done, and only its result is missing: it did happen")
     _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
     context.decision.move(
         step.name,
         StepEvent.RESOLVED_DONE,
@@ -522,6 +519,7 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
         step_values(result=event.result, left_out=None),
     )
     context.decision.note(f"{step.name}: its result was given")
+    _continue_if_last_failure(context)
 
 
 def _check_fits(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -544,8 +542,8 @@ def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> 
             f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
             "ends it now"
         )
-    _continue_if_last_failure(context, step)
     _resolve_as_done(context, step, event)
+    _continue_if_last_failure(context)
 
 
 def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -560,8 +558,8 @@ def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             "the signal as its result"
         )
     _check_fits(context, step, event)
-    _continue_if_last_failure(context, step)
     _resolve_as_done(context, step, event)
+    _continue_if_last_failure(context)
 
 
 def _resolve_as_done(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
@@ -597,6 +595,8 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name}: its effect stands; undo it manually and resolve it as done, "
             "or resubmit the task"
         )
+    if event.result is not None:  # it was meant for the perform, before the undo began
+        raise Refused(f"{step.name} is being undone, and an undo has no result")
     record = context.decision.step(step.name)
     wait, asked = record.situation, record.failure_count > 0
     if isinstance(wait, WaitsUntil) and not asked and wait.not_before > context.now:
@@ -604,22 +604,24 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             f"{step.name}: a request to perform it may act until {second(wait.not_before)}; "
             "undo it manually after that"
         )
-    if goes_on_after_undo(context.decision.ending, record):
-        _continue_if_last_failure(context, step)
     undone(context, step, StepEvent.RESOLVED_DONE)
+    _continue_if_last_failure(context)
 
 
-def _continue_if_last_failure(context: DecisionContext, resolved: StepPlan) -> None:
-    """Let a task that was to be archived go on, if no other step has failed.
+def _continue_if_last_failure(context: DecisionContext) -> None:
+    """Let a task that was to be archived go on, if no step of it has failed, or lacks its result.
 
     The task's whole time limit starts again.
     """
     ending = context.decision.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
-    failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
-    if all(step is resolved for step in failed):
-        _go_on(context)
+    if _in_state(context, ProcessState.ERROR) or _in_state(context, ProcessState.UNDO_ERROR):
+        return
+    if why := why_not_to_be_read(context):
+        context.decision.note(f"it stays {TaskState.ARCHIVED}: {why}")
+        return
+    _go_on(context)
 
 
 # --- Extend and RunNow -------------------------------------------------------------------------

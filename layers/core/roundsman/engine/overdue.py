@@ -117,7 +117,7 @@ def _excuses(context: DecisionContext, step: StepPlan, late: Attempt) -> Iterato
             yield _Excuse("its request was never read", most)
         elif 2 * view.lag >= late.overdue_at - _sent_at(record):
             yield _Excuse("its agent has a long backlog", MAX_UNCOUNTED_TIMEOUTS)
-    if _may_be_unsent(context, record, view):
+    if _may_be_unsent(context, step, record, view):
         most = MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record) else 1
         yield _Excuse("nothing shows that its request was sent", most)
 
@@ -293,17 +293,20 @@ def _was_read(record: StepRecord, view: AgentView) -> bool:
     return view.reads is not None and _sent_at(record) < view.reads - MARK_UNCERTAINTY
 
 
-def _may_be_unsent(context: DecisionContext, record: StepRecord, view: AgentView) -> bool:
+def _may_be_unsent(
+    context: DecisionContext, step: StepPlan, record: StepRecord, view: AgentView
+) -> bool:
     """Whether the request of the attempt may never have been sent.
 
     The process that claims a step may die before it sends the request. Its message is redelivered
-    within HIDDEN_FOR and sends it. An attempt that is overdue before that may be unsent, unless the
-    queue's read mark may be that of its request.
+    within HIDDEN_FOR, later by as much as the scheduler is behind, and sends it. An attempt that is
+    overdue before that may be unsent, unless the queue's read mark may be that of its request.
     """
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
-    return context.now - _sent_at(record) < HIDDEN_FOR
+    behind = _replies(context, step).lag(context.now)
+    return context.now - _sent_at(record) < HIDDEN_FOR + behind
 
 
 def _was_extended(step: StepPlan, record: StepRecord) -> bool:

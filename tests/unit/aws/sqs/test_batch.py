@@ -1,12 +1,10 @@
 """Batches of messages: each handled by itself, and none taking its neighbours with it."""
 
 import json
-from collections.abc import Iterator
 from typing import cast
 
 import pytest
 
-from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
@@ -25,13 +23,6 @@ from tests.support.batch_world import (
     letters,
     raising,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_metrics_left() -> Iterator[None]:
-    """What is counted outside an invocation would be sent with that of another test."""
-    yield
-    metrics().clear_metrics()
 
 
 def test_a_message_is_handed_on_with_its_id_and_the_name_of_its_queue() -> None:

@@ -1,12 +1,11 @@
 """What the messages of one batch send: together, and each done once its own was accepted."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import cast
 
 import pytest
 
-from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import LONGEST_WAIT, Message
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage
@@ -17,13 +16,6 @@ from roundsman_testing.faults import Crash
 from tests.support.batch_world import BESIDE, MAX_RECEIVES, SENT_AT, Batch, Queue
 
 OUT = f"{BESIDE.rpartition('/')[0]}/out"
-
-
-@pytest.fixture(autouse=True)
-def no_metrics_left() -> Iterator[None]:
-    """What is counted outside an invocation would be sent with that of another test."""
-    yield
-    metrics().clear_metrics()
 
 
 def batch_of(count: int) -> Batch:

@@ -1,11 +1,10 @@
 """Messages of a batch about the same thing: handled together, and each done by itself."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 
-from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import LONGEST_WAIT, Finish, Message
 from roundsman.aws.sqs.outgoing import OutgoingMessage
 from roundsman.errors import InvalidMessage, Problem, TryAgain
@@ -13,13 +12,6 @@ from roundsman_testing.faults import Crash
 from tests.support.batch_world import BESIDE, Batch, Queue
 
 OUT = f"{BESIDE.rpartition('/')[0]}/out"
-
-
-@pytest.fixture(autouse=True)
-def no_metrics_left() -> Iterator[None]:
-    """What is counted outside an invocation would be sent with that of another test."""
-    yield
-    metrics().clear_metrics()
 
 
 class Groups:

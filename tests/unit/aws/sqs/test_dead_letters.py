@@ -2,13 +2,11 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman.errors import InvalidMessage, Problem, TryAgain, UnreadableRecord
 from roundsman.wire.dead_letters import ATTRIBUTE, LONGEST_REASON, DeadLetter, read_dead_letter
@@ -36,12 +34,6 @@ LETTER = DeadLetter(
     died_at=SENT_AT + 1,
     function="scheduler",
 )
-
-
-@pytest.fixture(autouse=True)
-def no_metrics_left() -> Iterator[None]:
-    yield
-    metrics().clear_metrics()
 
 
 def failing(problem: BaseException, *, messages: int = 1, at: str = "id-0") -> Batch:

@@ -1,22 +1,15 @@
 """What AWS throttled comes again later than the rest, and is not given up for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import Message
 from roundsman.errors import CallRefused, Throttled, TryAgain
 from roundsman.model.redelivery import LONGEST_RUN, hidden_for
 from tests.support.batch_world import MAX_RECEIVES, THREE_HOURS, Batch, Queue, letters, raising
 
 THROTTLED = Throttled("storing the task ord-1: ThrottlingException")
-
-
-@pytest.fixture(autouse=True)
-def no_metrics_left() -> Iterator[None]:
-    yield
-    metrics().clear_metrics()
 
 
 def failing(

@@ -9,9 +9,8 @@ from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.faces.cli.cells import plain
-from roundsman_console.facts.order.history import later_words
-from roundsman_console.facts.order.timeline import Happening
-from roundsman_console.facts.order.view import erased_words, left_out_words
+from roundsman_console.facts.order.effects import erased_words, left_out_words
+from roundsman_console.facts.order.timeline import Happening, later_words
 
 STATE_STYLES = {
     TaskState.COMPLETED: "green",

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import format_duration
 from roundsman.model.task import Task, fan_out_of, item_place
 from roundsman_console.faces.web.drawings.axis import SCALE, Axis, axis_of
 from roundsman_console.faces.web.drawings.graph import LEAST_ADVANCED
-from roundsman_console.facts.order.history import moment
+from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.step_times import (
     FAILURES,
     StepTime,
@@ -17,7 +16,7 @@ from roundsman_console.facts.order.step_times import (
     open_times,
     step_times,
 )
-from roundsman_console.facts.order.view import step_names
+from roundsman_console.facts.order.timeline import moment
 
 MOST_LINES = 16
 """With more lines than this, the steps that were done at their first attempt share lines."""
@@ -133,22 +132,15 @@ class Bars:
     """Whether a begin or an end is not known."""
 
 
-def bars(
-    task: Task,
-    plan: Plan | None,
-    history: Sequence[HistoryRow],
-    at: int,
-    trouble: Sequence[str] = (),
-) -> Bars:
-    """Return the times of the task's steps until `at` (epoch ms), or until it ended.
+def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
+    """Return the times of the task's steps until now, or until it ended.
 
     `trouble` are the steps and items that have lines of their own, the worst first.
     """
-    end = max(task.ended_at if task.ended_at is not None else at, task.created_at + 1)
-    names = step_names(task, plan)
-    rows = sorted(history, key=lambda one: one.seq)
-    times = {name: step_times(name, task, plan, rows, end) for name in names}
-    opened = open_times(task, history, end)
+    task, names, history = facts.task, facts.names, facts.history
+    end = max(task.ended_at if task.ended_at is not None else facts.at, task.created_at + 1)
+    times = {one.name: step_times(one, end) for one in facts.steps}
+    opened = open_times(facts, end)
     every = [*opened, *(one for found in times.values() for one in found)]
     axis = axis_of(
         task.created_at,

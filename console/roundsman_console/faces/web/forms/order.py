@@ -44,9 +44,9 @@ from roundsman_console.faces.web.command_page import (
     sent_page,
 )
 from roundsman_console.faces.web.session import Session
+from roundsman_console.facts.order.effects import may_stand, step_names
 from roundsman_console.facts.order.masks import mask_of
 from roundsman_console.facts.order.step_text import span
-from roundsman_console.facts.order.view import may_stand, step_names
 from roundsman_console.facts.set_aside.assess import ResendVerdict, judge, order_of
 from roundsman_console.facts.set_aside.queues import find_source
 from roundsman_console.inspector import Inspector

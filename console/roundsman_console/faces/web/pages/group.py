@@ -13,7 +13,7 @@ from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
-from roundsman_console.faces.web.drawings.failures import failure_curve
+from roundsman_console.faces.web.drawings.columns import failure_curve
 from roundsman_console.faces.web.forms.bulk import MANY, form_on_many
 from roundsman_console.faces.web.forms.hold import form_on
 from roundsman_console.faces.web.pages.incident import (
@@ -29,9 +29,9 @@ from roundsman_console.faces.web.pages.incident import (
 )
 from roundsman_console.faces.web.results import KeptPage
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
+from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
-from roundsman_console.facts.group.view import commands_of
 from roundsman_console.inspector import Inspector
 
 ENDED: Mapping[str, str] = {

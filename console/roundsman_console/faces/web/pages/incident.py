@@ -22,6 +22,7 @@ from roundsman_console.faces.web.runs_of_group import runs_over
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.order.lookup import find_shown
+from roundsman_console.facts.order.step_text import error_words
 from roundsman_console.inspector import Inspector
 
 STILL_FAILS = 2 * MINUTE
@@ -70,7 +71,7 @@ def what_happened(group: GroupNow) -> str:
         AWAITS_RESULT: f"{many} {'waits' if one else 'wait'} for the result of {group.step}",
         UNREADABLE: f"{many_orders(group)} cannot be read",
     }.get(group.how, f"{many} failed {at} and {they} a person")
-    error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    error = error_words(group.error_type, group.message)
     if not group.count.count:
         what = f"Orders of {group.workflow} failed {at}"
     return f"{what}: {error}" if error else what
@@ -181,16 +182,18 @@ def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHisto
 def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
     """Return why the order had failed before this instant (epoch ms)."""
     try:
-        task, plan, history = find_shown(inspector.stack, order)
+        facts = find_shown(inspector.stack, order)
     except (NotFound, UnreadableRecord):
         return None
-    failed = [row for row in history if row.kind in ("failed", "undo failed") and row.at <= before]
+    failed = [
+        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
+    ]
     if not failed:
         return None
     last = failed[-1]
-    step = last.step or ""
-    agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
-    return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
+    step = facts.step(last.step or "")
+    agent = step.step.agent if step.step else ""
+    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:

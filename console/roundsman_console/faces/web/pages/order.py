@@ -5,42 +5,36 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task, item_place, step_of
+from roundsman.model.task import StepRecord, item_place, step_of
 from roundsman_console.aws.links import AwsConsole, aws_console_of
-from roundsman_console.base.clock import now
+from roundsman_console.base.result import document_of
 from roundsman_console.faces.web.drawings.gantt import bars
 from roundsman_console.faces.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.faces.web.forms.order import links_of
 from roundsman_console.faces.web.page_parts import part
+from roundsman_console.facts.order.documents import order_document
+from roundsman_console.facts.order.effects import erased_words, left_out_words, may_stand
 from roundsman_console.facts.order.failure import (
     OrderFailure,
     failed_attempts,
     failures,
     rows_by_step,
 )
-from roundsman_console.facts.order.history import entries
-from roundsman_console.facts.order.lookup import find_shown
-from roundsman_console.facts.order.record import shown_input
+from roundsman_console.facts.order.lookup import find_shown, shown_input, why_of
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     agent_words,
+    error_words,
     last_error,
     situation_words,
     span,
     step_facts,
 )
-from roundsman_console.facts.order.timeline import happenings, not_known
-from roundsman_console.facts.order.view import (
-    erased_words,
-    left_out_words,
-    may_stand,
-    nothing_undoes,
-    step_names,
-)
+from roundsman_console.facts.order.timeline import entries, happenings, not_known
 from roundsman_console.inspector import Inspector
 
 MOST_ITEMS = 8
@@ -155,13 +149,11 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     With `only` = `problems`, the table of steps has only those that need a look; with `graph` =
     `whole`, no step of the drawing is folded.
     """
-    task, plan, history = find_shown(inspector.stack, given["order"])
-    stack, at = inspector.stack, now()
-    held = any(record.held_since is not None for record in task.steps.values())
-    holds = stack.holds.holds() if held else ()
-    failed = failures(task, plan, history)
-    happened = entries(happenings(task, plan, history, at))
-    content = part(lambda: shown_input(stack, task, plan))
+    facts = find_shown(inspector.stack, given["order"])
+    stack, task, plan = inspector.stack, facts.task, facts.plan
+    failed = failures(facts)
+    happened = entries(happenings(facts))
+    content = part(lambda: shown_input(stack, facts))
     aws = aws_console_of(stack)
     only = given.get("only") == "problems"
     whole = given.get("graph") == "whole"
@@ -170,25 +162,39 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "erased": erased_words(task),
         "left_out": left_out_words(task),
         "plan": plan,
-        "why": part(lambda: inspector.why(task.task_id)),
-        "facts": step_facts(task, plan, holds, at),
-        "cards": cards_of(failed, task, aws, at),
+        "why": part(lambda: why_of(stack, facts)),
+        "facts": step_facts(facts),
+        "cards": cards_of(failed, facts, aws),
         "graph": None if plan is None else draw(plan, task, failed_steps(failed), whole=whole),
         "whole_graph": whole,
-        "bars": bars(task, plan, history, at, [name for one in failed for name in one.steps]),
-        "steps": fold(rows_of_steps(task, plan, history, failed), only_problems=only),
+        "bars": bars(facts, [name for one in failed for name in one.steps]),
+        "steps": fold(rows_of_steps(facts, failed), only_problems=only),
         "only_problems": only,
-        "uncompensated": nothing_undoes(task, plan),
+        "uncompensated": facts.effects.without_compensation,
         "input": content.value is not None and pretty(content.value),
         "input_problem": content.problem,
         "happened": happened[:NEWEST],
         "earlier": happened[NEWEST:],
         "anybody": any(one.happening.by for one in happened),
-        "gaps": not_known(task, history),
+        "gaps": not_known(facts),
         "commands": links_of(task),
         "waiting": [name for name, record in task.steps.items() if record.waiting],
-        "links": AwsLinks() if aws is None else _links(aws, task, plan, stack.trace_of(task), at),
+        "links": AwsLinks() if aws is None else _links(aws, facts, stack.trace_of(task)),
     }
+
+
+def record_file(inspector: Inspector, order_id: str) -> tuple[str, str]:
+    """Return the record of an order as a file: its name, and its JSON.
+
+    The JSON has the fields of `roundsman show --json`, and `input`: null if the order table has no
+    row for the order. Masked values are masked, and what was erased is not in it. Raises NotFound
+    if there is no such order.
+    """
+    stack = inspector.stack
+    facts = find_shown(stack, order_id)
+    document = document_of(order_document(facts, stack.trace_of(facts.task)))
+    content = {**document, "input": shown_input(stack, facts)}
+    return f"{facts.task.task_id}.json", json.dumps(content, indent=2) + "\n"
 
 
 def failed_steps(failed: Sequence[OrderFailure]) -> list[str]:
@@ -196,10 +202,10 @@ def failed_steps(failed: Sequence[OrderFailure]) -> list[str]:
     return [name for one in failed if not one.tried_again for name in one.steps]
 
 
-def cards_of(failed: Sequence[OrderFailure], task: Task, aws: AwsConsole | None, at: int) -> Cards:
-    """Return the failures with what the page says of each, at `at` (epoch ms)."""
+def cards_of(failed: Sequence[OrderFailure], facts: OrderFacts, aws: AwsConsole | None) -> Cards:
+    """Return the failures with what the page says of each."""
     made = tuple(
-        ErrorCard(one, _title(one), None if aws is None else _logs_of(aws, one, task, at))
+        ErrorCard(one, _title(one), None if aws is None else _logs_of(aws, one, facts))
         for one in failed
     )
     return Cards(made[:MOST_CARDS], made[MOST_CARDS:])
@@ -213,9 +219,10 @@ def _title(failure: OrderFailure) -> str:
     return f"{what}, and is tried again" if failure.tried_again else what
 
 
-def _logs_of(aws: AwsConsole, failure: OrderFailure, task: Task, at: int) -> str:
+def _logs_of(aws: AwsConsole, failure: OrderFailure, facts: OrderFacts) -> str:
+    task = facts.task
     first = task.created_at if failure.first_at is None else failure.first_at
-    last = at if failure.last_at is None else failure.last_at
+    last = facts.at if failure.last_at is None else failure.last_at
     return aws.logs(
         failure.agents or ("scheduler",),
         max(task.created_at, first - LOGS_AROUND),
@@ -225,37 +232,37 @@ def _logs_of(aws: AwsConsole, failure: OrderFailure, task: Task, at: int) -> str
     )
 
 
-def _links(aws: AwsConsole, task: Task, plan: Plan | None, trace: str | None, at: int) -> AwsLinks:
+def _links(aws: AwsConsole, facts: OrderFacts, trace: str | None) -> AwsLinks:
+    task, plan = facts.task, facts.plan
     agents = {record.agent for record in task.steps.values()} - {None}
     agents |= {agent for step in plan.steps.values() for agent in step.agents} if plan else set()
     functions = ("submission", "scheduler", *sorted(agent for agent in agents if agent))
-    end = at if task.ended_at is None else task.ended_at
+    end = facts.at if task.ended_at is None else task.ended_at
     logs = aws.logs(functions, task.created_at, end + LOGS_AROUND, order=task.task_id)
     return AwsLinks(logs, "" if trace is None else aws.trace(trace))
 
 
-def rows_of_steps(
-    task: Task, plan: Plan | None, history: Sequence[HistoryRow], failed: Sequence[OrderFailure]
-) -> list[StepRow]:
+def rows_of_steps(facts: OrderFacts, failed: Sequence[OrderFailure]) -> list[StepRow]:
     """Return the rows of all steps, in the order of the plan."""
+    task = facts.task
     # Of an order that goes on, every finished step has its effect: only its end makes that a fact
     # that somebody must know.
     stands = may_stand(task) if task.ended or task.ending is not None else ()
-    rows = rows_by_step(history)
+    rows = rows_by_step(facts.history)
     causes = {name: one for one in failed[::-1] for name in one.steps if not one.tried_again}
     found = []
-    for name in step_names(task, plan):
-        record, cause = task.step(name), causes.get(name)
-        step = plan.steps.get(name) if plan else None
+    for one in facts.steps:
+        record, cause = one.record, causes.get(one.name)
         row = StepRow(
-            name,
+            one.name,
             record,
             situation_words(task, record),
-            agent_words(record, step) or record.agent or (step.agent if step else ""),
-            attempts_words(name, record, plan, rows.get(name, ()), cause),
-            last_error(record) or ("" if cause is None else error_words(cause)),
+            agent_words(record, one.step) or one.agent or "",
+            attempts_words(one, rows.get(one.name, ()), cause),
+            last_error(record)
+            or (error_words(cause.error.type, cause.error.message) if cause is not None else ""),
             _result_words(record),
-            name in stands,
+            one.name in stands,
             cause is not None,
         )
         found.append(row)
@@ -271,29 +278,16 @@ def _result_words(record: StepRecord) -> str:
     return "" if record.result is None else pretty(record.result)
 
 
-def attempts_words(
-    name: str,
-    record: StepRecord,
-    plan: Plan | None,
-    rows: Sequence[HistoryRow],
-    cause: OrderFailure | None,
-) -> str:
+def attempts_words(one: StepFacts, rows: Sequence[HistoryRow], cause: OrderFailure | None) -> str:
     """Return how many attempts failed, and of how many: `2 of 3`. `rows` are those of the step.
 
     `1, for good` for a step that failed although it had attempts left.
     """
-    count = failed_attempts(record, rows)
+    count = failed_attempts(one.record, rows)
     if cause is not None and cause.attempts_left:
         return f"{cause.attempts}, for good"
-    step = plan.steps.get(name) if plan else None
-    most = step.attempts_of(record.operation) if step else None
+    most = one.most_attempts
     return f"{count} of {most}" if count and most else str(count)
-
-
-def error_words(failure: OrderFailure) -> str:
-    """Return an error in one line: its type, if that is known, and its message."""
-    error = failure.error
-    return f"{error.type}: {error.message}" if error.type else error.message
 
 
 def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:

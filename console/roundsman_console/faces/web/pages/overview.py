@@ -12,7 +12,7 @@ from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
-from roundsman_console.faces.web.drawings.chart import chart
+from roundsman_console.faces.web.drawings.columns import chart
 from roundsman_console.faces.web.page_parts import Part, part
 from roundsman_console.faces.web.remembered import Remembered
 from roundsman_console.facts.finding.attention import attention

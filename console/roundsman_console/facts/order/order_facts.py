@@ -1,0 +1,96 @@
+"""What is known of one order: `show`, `why`, `timeline`, its page and drawings read it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.model.events import Agents, HistoryRow
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE
+from roundsman.model.task import StepRecord, Task
+from roundsman_console.facts.order.effects import Effects, effects_of, step_names
+from roundsman_console.facts.order.scheduler_now import NOTHING_KNOWN, SchedulerNow
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFacts:
+    """One order as it is shown to a person, with masked values masked. Instants are epoch ms."""
+
+    task: Task
+    plan: Plan | None
+    """Its plan, in which each fan-out item is a step; None if it is not stored."""
+    history: Sequence[HistoryRow] = ()
+    _: KW_ONLY
+    at: int
+    """When it was read."""
+    holds: Sequence[Hold] = ()
+    """The holds in force, if a step is held; `lookup.with_surroundings` adds them in any case."""
+    agents: Agents = field(default_factory=dict)
+    """How far the agents are behind. This and what follows is added by `with_surroundings`."""
+    visited_at: int | None = None
+    """When a supervisor last visited the task's shard; None if none ever did."""
+    interval: int = MINUTE
+    """The time in ms from one pass of the supervisor to the next."""
+    scheduler: SchedulerNow = NOTHING_KNOWN
+    """What is known of the queues that the scheduler reads."""
+    order_stored: bool = True
+    """Whether the orders table has the order's row."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the steps, as `step_names` orders them."""
+        return step_names(self.task, self.plan)
+
+    @property
+    def steps(self) -> "list[StepFacts]":
+        """The steps, in the order of `names`."""
+        return [*map(self.step, self.names)]
+
+    @property
+    def effects(self) -> Effects:
+        """What is known of the effects of the steps."""
+        return effects_of(self.task, self.plan)
+
+    @property
+    def late(self) -> int:
+        """The time in ms within which a supervisor that works handles an overdue task.
+
+        Two passes, and one minute because the timer has a resolution of one minute.
+        """
+        return 2 * self.interval + MINUTE
+
+    @property
+    def supervised(self) -> bool:
+        """Whether a supervisor visited the task's shard within the last `late` ms."""
+        return self.visited_at is not None and self.at - self.visited_at <= self.late
+
+    def step(self, name: str) -> "StepFacts":
+        """Return one step."""
+        planned = self.plan.steps.get(name) if self.plan else None
+        return StepFacts(self, name, self.task.step(name), planned)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What is known of one step of an order."""
+
+    order: OrderFacts
+    name: str
+    record: StepRecord
+    step: StepPlan | None
+    """None if the plan is not stored, or does not have it."""
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that it is at, or the first of its plan; None if it has none."""
+        return self.record.agent or (self.step.agent if self.step else None)
+
+    @property
+    def after(self) -> Sequence[str]:
+        """The names of the steps directly before it; none if they are not known."""
+        return self.step.after if self.step else ()
+
+    @property
+    def most_attempts(self) -> int | None:
+        """How many attempts its operation has; None if nothing limits them, or it is not known."""
+        return self.step.attempts_of(self.record.operation) if self.step else None
