@@ -1,4 +1,4 @@
-"""Generates blocks of the reference pages from the code.
+"""Generates blocks of the reference pages, and the table of commands, from the code.
 
 `python -m tools.reference` writes each block between its markers. With `--check` it writes nothing
 and fails if a page is out of date. The blocks are the commands (from the definition of the command
@@ -14,10 +14,11 @@ from typing import Any
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
+from roundsman_console.base.command_table import TABLE
 from roundsman_console.facts.orders.filters import FILTERS
 from roundsman_console.main import loaded
 from roundsman_dev.template import Document, Json, mapping_of, part
-from tools import field_pages, state_diagram, template_rights
+from tools import command_table, field_pages, state_diagram, template_rights
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -90,7 +91,7 @@ def _command(name: str, command: Any, shared: Container[str]) -> list[str]:  # n
     arguments, options = _arguments(command), _options(command)
     typed = " ".join([name, *map(_metavar, arguments)])
     usage = f"{typed} [OPTIONS]" if options else typed
-    lines = [words, "", "```", usage, *(one for one in examples if one != typed), "```", ""]
+    lines = [words, "", "```", *(examples or [usage]), "```", ""]
     own = [item for one in (*arguments, *options) if (item := _item(one)) not in shared]
     lines += [*own, ""] if own else []
     also = [_name(item) for one in options if (item := _item(one)) in shared]
@@ -262,15 +263,10 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     ),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
     "moves of a step": ("reference/states.md", state_diagram.moves_table),
-    "command": ("reference/messages.md", field_pages.command),
-    "request": ("reference/messages.md", field_pages.request),
-    "reply": ("reference/messages.md", field_pages.reply),
-    "dead letter": ("reference/messages.md", field_pages.dead_letter),
     "order": ("reference/records.md", field_pages.order),
     "task": ("reference/records.md", field_pages.task),
     "step": ("reference/records.md", field_pages.step),
     "history": ("reference/records.md", field_pages.history),
-    "control rows": ("reference/records.md", field_pages.control_rows),
 }
 """The generated blocks by name: the page in docs/ and the function that generates the block."""
 
@@ -288,13 +284,13 @@ def written(page: str, block: str, text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Return the up-to-date text of every page with generated blocks."""
+    """Return the up-to-date text of every page with generated blocks, and the table of commands."""
     found: dict[Path, str] = {}
     for block, (name, write) in BLOCKS.items():
         path = DOCS / name
         page = found.get(path) or path.read_text(encoding="utf-8")
         found[path] = written(page, block, write())
-    return found
+    return {**found, TABLE: command_table.text()}
 
 
 def out_of_date(wanted: Mapping[Path, str]) -> Iterable[Path]:
@@ -308,6 +304,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
     options = parser.parse_args(arguments)
     try:
+        if not options.check:  # the pages are made of the commands in the table
+            command_table.write()
         wanted = pages()
     except (OSError, ValueError) as problem:
         print(problem, file=sys.stderr)

@@ -8,6 +8,7 @@ files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
 import ast
 import inspect
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -37,16 +38,17 @@ from roundsman_console.base.result import shown_fields
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.audit import documents as audit
-from roundsman_console.facts.cost import documents as cost
+from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import documents as tasks
+from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.table import record as tables
-from roundsman_dev.changes import documents as changes
+from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
 from roundsman_dev.preflight import documents as preflight
@@ -71,7 +73,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
-    "changes": changes.ChangesReport,
+    "changes": changes.Review,
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,
@@ -103,7 +105,7 @@ DOCUMENTS: Mapping[str, object] = {
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchReading,
-    "why": tasks.DiagnosisDocument,
+    "why": why_facts.DiagnosisDocument,
 }
 """The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union
 of several."""
@@ -253,7 +255,9 @@ class _Types:
         properties: dict[str, Schema] = {}
         shown = shown_fields(kind)
         for name, one in shown.items():
-            said = {"description": descriptions[name]} if name in descriptions else {}
+            words = descriptions.get(name, "").replace(". None ", ". Null ")
+            words = re.sub(r"\bNone\b", "null", words)
+            said = {"description": words} if words else {}
             properties[one.name] = self._schema(one.hint) | said
         absent = [one.name for one in shown.values() if one.absent]
         return _closed(properties, absent, _text(kind.__doc__))

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from roundsman_console.commands import REPAIR, ListedCommand, all_commands
+from roundsman_console.base.command_table import ListedCommand
+from roundsman_console.commands import REPAIR, all_commands
 
 _PYOPENSSL = "urllib3.contrib.pyopenssl"
-_MAKER = "roundsman_console.faces.cli.stack_verb"
+_MAKER = "roundsman_console.faces.cli.verb_commands"
 """The module that makes a command of a verb."""
 
 
@@ -85,7 +86,9 @@ def _made(name: str) -> TyperCommand | None:
     return None if command is None else _single(name, command)
 
 
-COMMANDS: Final = tuple(LazyCommand(listed) for listed in all_commands())
+def lazy_commands() -> list[LazyCommand]:
+    """Return the commands that are listed, in the order of the help."""
+    return [LazyCommand(listed) for listed in all_commands()]
 
 
 class CommandGroup(TyperGroup):
@@ -93,7 +96,7 @@ class CommandGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - they are passed on
         super().__init__(**settings)
-        self.commands = {str(command.name): command for command in COMMANDS}
+        self.commands = {str(command.name): command for command in lazy_commands()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - as typer's own click
         """Return the command; one that is not listed is made of its verb, if there is one."""
@@ -103,11 +106,11 @@ class CommandGroup(TyperGroup):
 def loaded() -> TyperGroup:
     """Return the group with every command imported: what documentation and tests walk through."""
     group = get_group(app)
-    group.commands = {str(command.name): command.load() for command in COMMANDS}
-    with _fast_import(_MAKER):
-        names = import_module(_MAKER).names_of_single_verbs()
-    made = {name: _made(name) for name in names if name not in group.commands}
-    group.commands |= {name: command for name, command in made.items() if command is not None}
+    group.commands = {str(command.name): command.load() for command in lazy_commands()}
+    for kind in import_module("roundsman_console.acts.verbs").VERBS:
+        command = None if kind.name in group.commands else _made(kind.name)
+        if command is not None and " " not in kind.name:
+            group.commands[kind.name] = command
     return group
 
 

@@ -6,7 +6,8 @@ The command line finds them by the entry point of the package.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from roundsman_console.commands import DEVELOP, ListedCommand
+from roundsman_console.base.command_table import ListedCommand
+from roundsman_console.commands import DEVELOP
 
 _SUMMARIES: Mapping[str, str] = {
     "demo": "Show a shop in memory whose orders fail, and how to repair it. No AWS and no Docker.",

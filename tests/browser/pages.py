@@ -53,9 +53,9 @@ def addresses(desk: Desk) -> dict[str, str]:
         "resolve-filter": "/commands/resolve-all?state=Archived",
         "work": f"/progress/{a_work(desk)}",
         "resend": f"/commands/resend?message={rejected}",
-        "drop-rejected": f"/commands/drop-rejected?message={rejected}",
+        "rejected-drop": f"/commands/rejected-drop?message={rejected}",
         "redrive": f"/commands/redrive?queue=SchedulerQueue&only={dead}",
-        "drop-dead": f"/commands/drop-dead?message={dead}",
+        "dlq-drop": f"/commands/dlq-drop?message={dead}",
     }
 
 

@@ -20,7 +20,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Termination
 from roundsman.ports import OrderRow
 from roundsman.wire.messages import Reply, read_request
-from roundsman_console.acts.order.commands import CommandResult
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.base.result import CommandOutcome
 from roundsman_console.faces.cli.act import print_result
 from roundsman_console.main import app

@@ -10,8 +10,7 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
-from roundsman_console.facts.order.order_facts import OrderFacts
-from roundsman_console.facts.order.scheduler_now import SchedulerNow
+from roundsman_console.facts.order.order_facts import OrderFacts, SchedulerNow
 from roundsman_console.facts.order.why import (
     Diagnosis,
     diagnose,

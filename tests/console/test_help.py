@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman_console.commands import DEVELOP, LOOK, REPAIR
-from roundsman_console.main import COMMANDS, LazyCommand, app
+from roundsman_console.main import LazyCommand, app, lazy_commands
 from tests.console.verbs import VERBS, examples, options_of
 
 WIDTH = 80
@@ -70,7 +70,7 @@ def test_the_list_of_commands_is_in_groups() -> None:
     assert " Commands " not in shown, "a command is in no group"
 
 
-@pytest.mark.parametrize("listed", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("listed", lazy_commands(), ids=lambda command: command.name)
 def test_the_summary_of_a_command_is_the_first_paragraph_of_its_help(listed: LazyCommand) -> None:
     first = " ".join((listed.load().help or "").split("\n\n")[0].split())
     assert first.split(" Example: ")[0] == listed.help

@@ -10,14 +10,16 @@ import typer
 from typer.testing import CliRunner
 
 from roundsman_console.base import hints
-from roundsman_console.base.hints import COMMANDS, hint, hinted_json, remember_stack
+from roundsman_console.base.command_table import command_table
+from roundsman_console.base.hints import hint, hinted_json, remember_stack
 from roundsman_console.faces.cli.errors import complain
 from roundsman_console.faces.cli.stack_option import StackOption
-from roundsman_console.facts.order.documents import DiagnosisDocument
+from roundsman_console.facts.order.why_facts import DiagnosisDocument
 from tests.console.verbs import VERBS, options_of
 from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 
 CONSOLE = Path(hints.__file__).parent
+COMMANDS = [name for one in command_table() for name in one.with_stack]
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,6 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     assert [one.by for one in holds_of(operator.world).holds()] == ["amy"]
 
 
-def test_hold_in_a_script_must_say_yes(operator: Operator) -> None:
-    result = operator.types("hold", "payment", "--for", "30m", "--reason", "x")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "add --yes. Nothing was" in result.stderr
-    assert holds_of(operator.world).holds() == []
-
-
 @pytest.mark.parametrize("length", ["9s", "7d1s", "30"])
 def test_a_length_that_no_hold_can_have_is_refused(operator: Operator, length: str) -> None:
     result = operator.asks("hold", "payment", "--for", length)
@@ -155,12 +148,6 @@ def test_an_agent_that_the_stack_does_not_have_is_reported_with_those_it_has(
         assert result.stderr.startswith("No agent ")
         assert result.stderr.endswith("The agents are inventory, mail, payment, shipping.\n")
         assert "\x1b" not in result.stderr
-
-
-def test_a_hold_without_a_reason_is_refused(operator: Operator) -> None:
-    result = operator.types("hold", "payment", "--for", "30m", "--yes", "--reason", " ")
-    assert (result.exit_code, result.stderr) == (2, "--reason is empty.\n")
-    assert holds_of(operator.world).holds() == []
 
 
 @pytest.mark.exhaustive

@@ -1,26 +1,35 @@
 """A verb that is declared, and nothing else of it, is in every place where people look for it."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
+from typer.testing import Result as Typed
 
+from roundsman.model.events import CommandSource, Extend, OperatorEvent
+from roundsman.model.states import TaskState
 from roundsman_console.acts import verbs
-from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
+from roundsman_console.acts.order.verbs import OrderVerb
+from roundsman_console.acts.verb import Argument, Asked, Confirmed, Preview, Progress, StackVerb
 from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.base.hints import hint, remember_stack
 from roundsman_console.base.result import EPOCH_MS, MS, Result, Shown
+from roundsman_console.base.typed_inputs import read_duration
+from roundsman_console.faces.cli import confirm
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.form_registry import commands
 from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.inspector import Inspector
 from roundsman_console.main import app
-from tests.console.operators import Operator
+from tests.console.operators import Operator, in_retry
 from tests.web.browsers import PORT, Browser
-from tools import reference
+from tools import command_table, reference
 from tools.schemas import files, schema_of
 
 
@@ -52,9 +61,57 @@ class GreetVerb(StackVerb):
         return Preview(f"{self.guest} would be greeted.", go)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HurryVerb(OrderVerb):
+    """Give an order more time, although it is in a hurry.
+
+    Example: roundsman hurry ord-1 --more 10m --reason "she is here"
+    """
+
+    name, title, states = "hurry", "Hurry", frozenset({TaskState.RETRY})
+    seconds: Annotated[int, Argument("--more", "How much more.", read=read_duration)]
+    step: Annotated[str | None, Argument("--at", "The step that is slow.")] = None
+
+    def event(self, asked: CommandSource) -> OperatorEvent:
+        return Extend(asked, self.seconds, self.step)
+
+
+SEEN: list[str] = []
+"""What has happened to guests who are seen off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeeOffVerb(GreetVerb):
+    """See a guest off, which takes a while.
+
+    Example: roundsman see-off ann --reason "she leaves" --yes
+    """
+
+    name, title, confirmed = "see-off", "See off", Confirmed.BY_YES
+
+    def preview(self, stack: DeployedStack) -> Preview:
+        def go(_asked: Asked) -> Greeted:
+            SEEN.append("gone")
+            return Greeted(self.guest, 0, 0)
+
+        def goes_on(_done: Result, _progress: Progress) -> Iterator[Result]:
+            yield Greeted(f"the bag of {self.guest}", 0, 0)
+            SEEN.append("waved")
+            yield Greeted(f"the hat of {self.guest}", 0, 0)
+
+        return Preview(
+            f"{self.guest} would leave.",
+            go,
+            question=f"See {self.guest} off?",
+            goes_on=goes_on,
+            close=lambda: SEEN.append("closed"),
+        )
+
+
 @pytest.fixture(autouse=True)
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verbs, "VERBS", (*verbs.VERBS, GreetVerb))
+    monkeypatch.setattr(verbs, "VERBS", (*verbs.VERBS, GreetVerb, HurryVerb, SeeOffVerb))
+    SEEN.clear()
 
 
 @pytest.fixture
@@ -66,8 +123,12 @@ def browser(operator: Operator) -> Iterator[Browser]:
         yield Browser(client, session, operator, inspector)
 
 
-def types(*words: str) -> str:
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, ["greet", *words])
+def tries(*words: str, answer: str | None = None) -> Typed:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, words, input=answer)
+
+
+def types(*words: str, verb: str = "greet") -> str:
+    result = tries(verb, *words)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -107,10 +168,74 @@ def test_its_json_has_a_schema() -> None:
     assert "greet.json" in files()
 
 
+def test_it_is_in_the_help_and_its_printed_command_names_the_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table.json"
+    table.write_text(command_table.text(), encoding="utf-8")
+    monkeypatch.setattr("roundsman_console.base.command_table.TABLE", table)
+    shown = types(verb="--help")
+    assert re.search(r"greet +Greet a guest of the stack\.", shown)
+    assert re.search(r"hurry +Give an order more time, although", shown)
+    remember_stack("shop")
+    assert hint("roundsman greet ann") == "roundsman greet --stack shop ann"
+
+
+def test_it_is_in_the_history_and_on_the_page_of_the_order_to_which_it_was_sent(
+    browser: Browser,
+) -> None:
+    in_retry(browser.operator)
+    said = ("--more", "10m", "--reason", "she is here", "--by", "bob")
+    assert "Done: extend by bob: she is here" in types("ord-1", *said, verb="hurry")
+    for looked in ("show", "timeline"):
+        assert "extend by bob: she is here" in types("ord-1", verb=looked)
+    assert "extend by bob: she is here" in browser.page("/orders/ord-1")
+    assert 'href="/commands/hurry?order=ord-1"' in browser.html("/orders/ord-1")
+    fields = {"order": "ord-1", "seconds": "10m", "reason": "once more"}
+    assert "extend of ord-1 is possible" in browser.sends("hurry", **fields)
+    assert "The history of ord-1 has: extend by " in browser.carries_out("hurry", **fields)
+    assert {"hurry", "hurry-all"} <= commands().keys()
+
+
+@pytest.mark.usefixtures("operator")
+def test_what_is_to_be_confirmed_is_not_done_without_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("see-off", "ann", "--reason", "she leaves")
+    script = tries(*asked)
+    assert (script.exit_code, script.stdout, SEEN) == (2, "", ["closed"])
+    assert "See ann off? There is no terminal to confirm at: add --yes." in script.stderr
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
+    refused = tries(*asked, answer="n\n")
+    assert (refused.exit_code, SEEN) == (1, ["closed", "closed"])
+    assert "See ann off? [y/N]" in refused.stderr
+    without = tries("see-off", "ann", "--yes", "--reason", " ")
+    assert (without.exit_code, without.stderr) == (2, "--reason is empty.\n")
+    assert len(SEEN) == 2, "it was not looked at"
+    tries(*asked, answer="y\n")
+    assert SEEN[2:] == ["gone", "closed", "waved"]
+
+
+def test_each_part_of_the_rest_is_printed_and_followed_on_its_page(
+    browser: Browser,
+) -> None:
+    done = tries("see-off", "ann", "--reason", "x", "--yes")
+    assert [line for line in done.stdout.splitlines() if line.startswith("Guest")] == [
+        "Guest: ann",
+        "Guest: the bag of ann",
+        "Guest: the hat of ann",
+    ]
+    as_json = json.loads(tries("see-off", "ann", "--reason", "x", "--yes", "--json").stdout)
+    assert as_json["guest"] == "the hat of ann"
+    SEEN.clear()
+    work = browser.work("see-off", guest="ann", times="1", reason="x")
+    assert work.result is not None
+    assert work.result.good
+    assert SEEN == ["closed", "gone", "closed", "waved"]
+
+
 def test_it_is_in_the_reference() -> None:
     block = reference.commands()
+    assert "### roundsman hurry" in block
     assert "### roundsman greet" in block
-    assert "roundsman greet GUEST [OPTIONS]" in block
     assert "- `GUEST`: Who is greeted." in block
     assert '--times 2 --reason "she is here"' in block
 

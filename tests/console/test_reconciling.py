@@ -251,9 +251,9 @@ def test_the_commands_are_sent_at_the_rate_that_is_asked(
 def test_a_rate_that_is_too_low_or_too_high_sends_nothing(operator: Operator, rate: float) -> None:
     _, at = restored(operator.world, not_at_all)
     stack = find_stack(None)
-    found = reconcile.look_at_restored(stack, at, by="ops", reason="a test")
+    found = reconcile.look_at_restored(stack, at)
     with pytest.raises(InvalidArgument, match=r"The rate is 0\.5 to 100 per second"):
-        reconcile.send_all(stack, found, rate=rate)
+        reconcile.send_all(stack, found, by="ops", reason="a test", rate=rate)
     assert operator.world.waiting("SchedulerQueue") == 0
 
 

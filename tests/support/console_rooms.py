@@ -9,7 +9,7 @@ MODULES = {
     if "skeleton" not in path.parts and path.name != "__init__.py"
 }
 LIBRARY, TEXT, BROWSER, TERMINAL = range(4)
-_LINES = {"roundsman_console.faces.cli.cells", "roundsman_console.faces.cli.terminal"}
+_LINES = {"roundsman_console.faces.cli.inert_text", "roundsman_console.faces.cli.terminal"}
 
 
 def kind_of(module: str) -> int:

@@ -19,7 +19,7 @@ from tests.web.browsers import PORT, Browser
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
-    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 600)
     monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
 
 

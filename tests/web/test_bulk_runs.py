@@ -16,7 +16,7 @@ from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.hints import option_words
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.kept import LONGEST
+from roundsman_console.faces.web.expiring_values import LONGEST
 from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.work import MOST_KEPT, Work, WorkResult, works_of
 from roundsman_console.facts.application import application_events
@@ -379,7 +379,7 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
         return choose_for(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", slowly)
-    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 0)
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
     address, work = progress_of(browser, "resubmit-all", **fields)
     began.wait()
@@ -413,7 +413,7 @@ def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progres
         raise TryAgain("reading the tasks: throttled")
 
     monkeypatch.setattr("roundsman_console.faces.web.forms.bulk.choose_for", refused)
-    monkeypatch.setattr("roundsman_console.faces.web.dry_run_pages.PATIENCE", 0)
+    monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 0)
     address, work = progress_of(before_none, "undo-all", state="Archived", reason="x")
     goes_on.set()
     assert work.thread is not None

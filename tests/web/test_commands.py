@@ -230,10 +230,10 @@ def test_everything_is_held_and_goes_on_in_shares(
     monkeypatch.setattr(watch, "pause", lambda _: None)
     monkeypatch.setattr(watch, "moment", count().__next__)
     fields = {"workflow": "*", "reason": "wrong prices"}
-    would = browser.sends("hold-orders", **fields, seconds="30m")
+    would = browser.sends("hold", **fields, seconds="30m")
     assert "No step of any order would begin for 30 min." in would
     assert "Let go on" not in browser.page("/agents")
-    held = browser.carries_out("hold-orders", **fields, seconds="30m", undos="yes")
+    held = browser.carries_out("hold", **fields, seconds="30m", undos="yes")
     assert "Everything is held by" in held
     [hold] = holds_of(browser.operator.world).holds()
     assert (hold.workflow, hold.undos, hold.reason) == ("*", True, "wrong prices")
@@ -244,24 +244,22 @@ def test_everything_is_held_and_goes_on_in_shares(
     browser.operator.world.run()
     assert "everything is held by" in browser.page("/orders/ord-1")
     assert "verything is held by" in browser.page("/")
-    share = browser.work("release-orders", workflow="*", reason="", share="99").result
+    share = browser.work("release", workflow="*", reason="", share="99").result
     assert share is not None
     assert "99 % of the orders go on" in share.sentence
     assert share.good
     assert holds_of(browser.operator.world).holds()[0].released == 99
-    released = browser.work("release-orders", workflow="*", reason="over").result
+    released = browser.work("release", workflow="*", reason="over").result
     assert released is not None
     assert released.sentence.startswith("Everything is released by ")
     assert "verything is held by" not in browser.page("/agents")
 
 
 def test_a_workflow_that_is_held_is_typed_in_the_form(browser: Browser) -> None:
-    assert "Workflow its name, as in the list of orders" in browser.page("/commands/hold-orders")
+    assert "Workflow its name, as in the list of orders" in browser.page("/commands/hold")
     fields = {"workflow": "order_fulfilment", "reason": "x", "seconds": "30m"}
-    assert "No step of the orders of order_fulfilment would" in browser.sends(
-        "hold-orders", **fields
-    )
-    browser.carries_out("hold-orders", **fields)
+    assert "No step of the orders of order_fulfilment would" in browser.sends("hold", **fields)
+    browser.carries_out("hold", **fields)
     [hold] = holds_of(browser.operator.world).holds()
     assert hold.workflow == "order_fulfilment"
 
@@ -269,10 +267,10 @@ def test_a_workflow_that_is_held_is_typed_in_the_form(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("command", "fields", "words"),
     [
-        ("hold-orders", {"workflow": "No Name", "seconds": "30m"}, "is not the name of a workflow"),
-        ("hold-orders", {"workflow": "", "seconds": "30m"}, "Give exactly one of"),
-        ("hold-orders", {"workflow": "*", "seconds": "9d"}, "is too long"),
-        ("release-orders", {"workflow": "*", "share": "0"}, "must be 1 to 100 percent"),
+        ("hold", {"workflow": "No Name", "seconds": "30m"}, "is not the name of a workflow"),
+        ("hold", {"workflow": "", "seconds": "30m"}, "Give exactly one of"),
+        ("hold", {"workflow": "*", "seconds": "9d"}, "is too long"),
+        ("release", {"workflow": "*", "share": "0"}, "must be 1 to 100 percent"),
     ],
 )
 def test_a_wrong_field_about_orders_on_hold_is_named(
@@ -283,7 +281,7 @@ def test_a_wrong_field_about_orders_on_hold_is_named(
 
 
 def test_what_is_not_held_is_not_released(browser: Browser) -> None:
-    assert "Everything is not held." in browser.sends("release-orders", workflow="*", reason="")
+    assert "Everything is not held." in browser.sends("release", workflow="*", reason="")
 
 
 def test_a_release_that_fails_orders_is_taken_back_and_says_so(
@@ -294,7 +292,7 @@ def test_a_release_that_fails_orders_is_taken_back_and_says_so(
     assert browser.operator.asks("hold", "--all", "--for", "30m").exit_code == 0
     browser.operator.world.submit(order("ord-1"))
     browser.operator.world.run()
-    ended = browser.work("release-orders", workflow="*", reason="", watch="30s").result
+    ended = browser.work("release", workflow="*", reason="", watch="30s").result
     assert ended is not None
     assert not ended.good
     assert "The release goes no further: everything is held until" in ended.notes[-1]

@@ -55,7 +55,7 @@ def test_a_rejected_event_is_corrected_with_its_difference_shown_and_sent(browse
 def test_a_rejected_event_that_is_hostile_is_text_in_its_form(browser: Browser) -> None:
     rejected(browser.operator.world, {"orderId": HOSTILE}, f"not json {HOSTILE}")
     for message in ids(browser.operator):
-        for command in ("resend", "drop-rejected"):
+        for command in ("resend", "rejected-drop"):
             html = browser.html(f"/commands/{command}?message={message}")
             assert "<script>alert" not in html
             assert "\x1b" not in html
@@ -79,13 +79,13 @@ def test_all_that_would_be_accepted_are_listed_and_sent(browser: Browser) -> Non
 def test_a_rejected_message_is_shown_before_it_is_deleted(browser: Browser) -> None:
     rejected(browser.operator.world, WRONG)
     [message] = ids(browser.operator)
-    page = browser.sends("drop-rejected", message=message)
+    page = browser.sends("rejected-drop", message=message)
     assert "would be deleted for good" in page
     assert '"currency": "euro"' in page
     assert browser.operator.world.waiting("RejectedQueue") == 1
-    assert f"Deleted {message}." in browser.carries_out("drop-rejected", message=message)
+    assert f"Deleted {message}." in browser.carries_out("rejected-drop", message=message)
     assert browser.operator.world.waiting("RejectedQueue") == 0
-    assert "No message" in browser.sends("drop-rejected", message=message)
+    assert "No message" in browser.sends("rejected-drop", message=message)
 
 
 @pytest.mark.exhaustive
@@ -142,11 +142,11 @@ def test_what_was_assessed_otherwise_since_is_shown_again(browser: Browser) -> N
 def test_a_dead_letter_is_shown_before_it_is_deleted(browser: Browser) -> None:
     spoiled(browser.operator, "ord-1")
     [message] = dead_ids(browser.operator)
-    page = browser.sends("drop-dead", message=message)
+    page = browser.sends("dlq-drop", message=message)
     assert "would be deleted for good" in page
     assert "CompleteBy is missing" in page
     assert dead_ids(browser.operator) == [message]
-    assert f"Deleted {message}." in browser.carries_out("drop-dead", message=message)
+    assert f"Deleted {message}." in browser.carries_out("dlq-drop", message=message)
     assert dead_ids(browser.operator) == []
 
 

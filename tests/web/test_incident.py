@@ -14,7 +14,7 @@ from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.drawings.columns import MOST_BARS, failure_curve
 from roundsman_console.faces.web.pages.incident import still_fails
-from roundsman_console.faces.web.released import Released
+from roundsman_console.faces.web.released import ReleasedHere
 from roundsman_console.facts.group.effects import order_effects
 from roundsman_console.facts.group.repair import repair_of
 from roundsman_console.facts.orders.counts import Count
@@ -347,8 +347,8 @@ def test_each_field_says_whether_it_must_be_filled_in(browser: Browser, declined
     for address in (
         f"/groups/{declined}",
         "/commands/hold?agent=payment",
-        "/commands/hold-orders",
-        "/commands/release-orders",
+        "/commands/hold",
+        "/commands/release",
         f"/commands/resubmit-all?group={declined}",
         "/commands/run-all",
     ):
@@ -374,17 +374,15 @@ def test_fields_that_may_be_empty_are_read_when_they_are(browser: Browser, decli
     limits = dict.fromkeys(("canary", "rate", "at_once", "stop_at", "canary_wait"), "")
     page = browser.sends("resubmit-all", group=declined, again="yes", reason="x", **limits)
     assert "8 of 8 orders are eligible" in page
-    browser.carries_out("hold-orders", workflow="order_fulfilment", reason="x", seconds="30m")
+    browser.carries_out("hold", workflow="order_fulfilment", reason="x", seconds="30m")
     empty = {"share": "", "watch": "", "stop_at": "", "reason": ""}
-    assert "100 % of the orders" in browser.sends(
-        "release-orders", workflow="order_fulfilment", **empty
-    )
+    assert "100 % of the orders" in browser.sends("release", workflow="order_fulfilment", **empty)
 
 
 def test_the_form_of_an_agent_says_nothing_of_shares(browser: Browser) -> None:
     browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
     assert "share" not in browser.page("/commands/release?agent=payment")
-    assert "share" in browser.page("/commands/release-orders")
+    assert "share" in browser.page("/commands/release")
 
 
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
@@ -461,12 +459,12 @@ def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
             "; 2 waiting orders were woken, the others by",
         ),
     ):
-        released = Released("payment", at, "amy", "", None, woken)
+        released = ReleasedHere("payment", at, "amy", "", None, woken)
         said = still_fails(group, at, released=released)
         assert f": no order has failed so since{words}" in said
         assert said.count(";") == (1 if words else 0)
     retried = replace(group, how="retried")
-    released = Released("payment", at, "amy", "", None)
+    released = ReleasedHere("payment", at, "amy", "", None)
     assert "no further order has failed so since" in still_fails(retried, at, released=released)
 
 

@@ -10,8 +10,8 @@ from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web import remembered
-from roundsman_console.faces.web.remembered import Remembered
+from roundsman_console.faces.web import cache as remembered
+from roundsman_console.faces.web.cache import Cached
 from roundsman_console.facts.finding.report import Finding, worst_first
 from roundsman_console.facts.finding.table import AlertSeverity, StandingKind
 from roundsman_console.facts.orders.reasons import reason_of
@@ -96,7 +96,7 @@ def test_the_worst_alert_comes_first_and_of_one_severity_the_newest() -> None:
 def test_a_value_is_kept_for_its_time_and_an_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     instant = [T0]
     monkeypatch.setattr(remembered, "now", lambda: instant[0])
-    kept: Remembered[int] = Remembered(keep=MINUTE)
+    kept: Cached[int] = Cached(keep=MINUTE)
     one, other = (Inspector(DeployedStack(name, {}, {})) for name in ("one", "other"))
     reads: list[int] = []
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from tools.demo.documents import DemoOrderEnd, DemoQueues, DemoReport
 from tools.demo.summary import Summary
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from tools.demo.facts import AlertSeen, SeenRejection
 from tools.demo.progress import Snapshot, hanging_calls, state_of, step_standing
 from tools.demo.scenario import STEPS, SentOrder

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
-from roundsman_console.acts.verb import Asked, Preview, StackVerb
+from roundsman_console.acts.verb import Asked, Confirmed, Preview, StackVerb
 from roundsman_console.aws.resources import NESTED_STACK
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import functions_of, note_left, read_left
@@ -93,7 +93,7 @@ class RollbackVerb(StackVerb):
     reason_options = ()
     needs_reason = "none"
     document = RollbackResult
-    names_stack = True
+    confirmed = Confirmed.BY_STACK
 
     def preview(self, stack: DeployedStack) -> Preview | RollbackResult:
         changes = find_changes(stack)

@@ -2,22 +2,24 @@
 
 A verb is a frozen dataclass. Its docstring is its help, with its examples, and its fields are its
 arguments: each is annotated with an `Argument`, which says how it is typed and how a form asks for
-it. `faces.cli.verb_options` makes a command of the class, the module of its noun in
-`faces.web.forms` a form, and a method of `Inspector` makes an instance of it.
+it. Nothing else is written for a verb that is listed in `acts.verbs`: its command, its form, its
+schema, its line of the help and its place in the reference are made of the class.
 
-A `StackVerb` also says what it would do, and does it. Nothing else is written for it: its command,
-its form, its schema and its place in the reference are made of the class.
+An `acts.order.verbs.OrderVerb` is sent to the tasks of orders. A `StackVerb` says itself what it
+would do, and does it.
 """
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args, get_type_hints
 
+from roundsman.model import json
+from roundsman_console.acts.changes import InputChange
 from roundsman_console.base.errors import InvalidArgument, WrongFields
-from roundsman_console.base.result import Result
+from roundsman_console.base.result import Noun, Result
 
 if TYPE_CHECKING:
     from roundsman_console.aws.stack import DeployedStack
@@ -118,20 +120,19 @@ class Verb:
     @classmethod
     def arguments(cls) -> tuple[Argument, ...]:
         """Return the arguments, in the order in which they are declared."""
-        hints = get_type_hints(cls, include_extras=True)
+        # `Json` names itself and `Sequence`, which the module of the verb need not import.
+        hints = get_type_hints(cls, localns=vars(json), include_extras=True)
         found = []
-        for field in fields(cls):
-            [declared] = [
-                one for one in get_args(hints[field.name])[1:] if isinstance(one, Argument)
-            ]
-            value, *_ = get_args(hints[field.name])
+        for own in fields(cls):
+            [declared] = [one for one in get_args(hints[own.name])[1:] if isinstance(one, Argument)]
+            value, *_ = get_args(hints[own.name])
             kind = declared.kind or (FieldKind.CHECK if value is bool else FieldKind.TEXT)
             label = declared.help.removesuffix(".") if declared.label is None else declared.label
             hint = declared.hint or _HINTS.get(kind, "")
-            required = field.default is MISSING
+            required = own.default is MISSING
             found.append(
                 replace(
-                    declared, name=field.name, kind=kind, label=label, hint=hint, required=required
+                    declared, name=own.name, kind=kind, label=label, hint=hint, required=required
                 )
             )
         return tuple(found)
@@ -195,9 +196,62 @@ class Asked:
     """In seconds; 0 to send only."""
 
 
+Progress = Callable[[str], None]
+"""Is told how far something is, in words."""
+
+
+def no_progress(_words: str) -> None:
+    """Tell nobody how far something is."""
+
+
+class Confirmed(StrEnum):
+    """How a person at a terminal agrees to a verb."""
+
+    NOT = "it is not asked"
+    BY_YES = "by yes or --yes"
+    BY_STACK = "by the name of the stack"
+    BY_GO = "by --go, without which it is only shown, and by yes or --yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a verb is about, as a form of it begins."""
+
+    about: str
+    """What people call it: `payment`, `the orders of order_fulfilment`."""
+    given: Form = field(default_factory=dict)
+    """The arguments that say so, which no field asks for."""
+    left_out: Collection[str] = ()
+    """The names of the other arguments that do not apply to it."""
+    does: str = ""
+    """What the verb does to it, in sentences; empty for what the verb does to any."""
+    notes: Sequence[str] = ()
+    """What else is to be known of it."""
+    text: str = ""
+    """A message, as it is."""
+    impossible: str = ""
+    """Why the verb cannot apply to it now; empty if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of several things that a verb would act on, and what would come of it."""
+
+    name: str
+    what: str
+    verdict: str
+    why: str
+    goes: bool
+    """Whether the verb acts on it."""
+
+
+def _nothing_held() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a verb would do, as it is now."""
+    """What a verb would do, as it is now. It is to be closed."""
 
     sentence: str
     go: Callable[[Asked], Result]
@@ -205,26 +259,54 @@ class Preview:
     version: str = ""
     """The state that was looked at: if it is another one by then, what is shown is shown again."""
     question: str = ""
-    """What is asked at the terminal before it is done, if the verb is confirmed by a name."""
+    """What is asked at the terminal before it is done, if the verb is confirmed; empty if it would
+    change nothing."""
+    found: Result | None = None
+    """What is shown before it is done; of a verb that is confirmed by --go, all that is done
+    without it."""
+    items: Sequence[Item] = ()
+    """What it would act on."""
+    inputs: Sequence[tuple[str, Sequence[InputChange]]] = ()
+    """The corrections of inputs, each with its order."""
+    blocked: str = ""
+    """Why it cannot be done now, though there is something to do; empty if it can."""
+    command: str = ""
+    """The command that does it, of a verb that is confirmed by --go."""
     notes: Sequence[str] = ()
     """What else is to be known before it is done, in lines."""
+    subject: Subject | None = None
+    """What it is about, if that was read; None for what `StackVerb.subject` says."""
+    goes_on: Callable[[Result, Progress], Iterator[Result]] | None = None
+    """Does the rest, which may take minutes; yields what came of each part of it."""
+    left: str = ""
+    """What becomes of the rest if it is not done here."""
+    close: Callable[[], None] = _nothing_held
+    """Gives back what is held until it is decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackVerb(Verb):
     """A verb of which command and form are made: it says what it would do, and does it."""
 
-    about: ClassVar[str] = ""
-    """The argument with the id of what it is about; empty for the stack."""
-    names_stack: ClassVar[bool] = False
-    """Whether it is confirmed by the name of the stack at a terminal."""
+    noun: ClassVar[Noun] = Noun.STACK
+    confirmed: ClassVar[Confirmed] = Confirmed.NOT
     waits: ClassVar[bool] = False
     """Whether the command may wait for the outcome."""
+    of_application: ClassVar[bool] = False
+    """Whether it is to know the workflows of the application in this folder."""
+    json_help: ClassVar[str] = "Print one JSON object."
 
     @classmethod
-    def find(cls, _stack: "DeployedStack", given: str) -> str:
-        """Return the id of what the verb is about. Raises NotFound if there is no such thing."""
-        return given
+    def subject(cls, stack: "DeployedStack", given: Form) -> Subject:
+        """Return what the verb is about, by the arguments in a form or an address.
+
+        Raises NotFound if there is no such thing.
+        """
+        del given
+        return Subject(stack.name, {"stack": stack.name})
+
+    searches: ClassVar[bool] = False
+    """Whether it may take minutes to find what it would do."""
 
     @abstractmethod
     def preview(self, stack: "DeployedStack") -> Preview | Result:
@@ -232,6 +314,11 @@ class StackVerb(Verb):
 
         Raises NotPossible if it does not apply now, whatever the other arguments are.
         """
+
+    def search(self, stack: "DeployedStack", progress: Progress) -> Preview | Result:
+        """Return the preview; a verb that `searches` tells `progress` how far it is."""
+        del progress
+        return self.preview(stack)
 
 
 def _of_field(one: Argument, text: str) -> object:

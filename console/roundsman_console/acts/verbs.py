@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from roundsman_console.acts.bulk.verbs import OF_RUNS
 from roundsman_console.acts.callback.answers import AnswerVerb
 from roundsman_console.acts.hold.verbs import HoldVerb, ReleaseVerb
-from roundsman_console.acts.order.verbs import OF_ORDERS
+from roundsman_console.acts.order.verbs import (
+    CancelVerb,
+    EraseVerb,
+    ExtendVerb,
+    MoveVerb,
+    OrderVerb,
+    ResolveVerb,
+    ResubmitVerb,
+    RunVerb,
+    UndoVerb,
+)
 from roundsman_console.acts.reconcile.verbs import ReconcileVerb
 from roundsman_console.acts.rollback import RollbackVerb
 from roundsman_console.acts.set_aside.verbs import (
@@ -16,20 +26,32 @@ from roundsman_console.acts.set_aside.verbs import (
 from roundsman_console.acts.verb import StackVerb, Verb
 
 VERBS: Sequence[type[Verb]] = (
-    *OF_ORDERS,
+    ResubmitVerb,
+    UndoVerb,
+    CancelVerb,
+    ResolveVerb,
     AnswerVerb,
-    HoldVerb,
-    ReleaseVerb,
+    ExtendVerb,
+    RunVerb,
+    MoveVerb,
+    EraseVerb,
     *OF_RUNS,
+    DropRejectedVerb,
     RedriveVerb,
     DropDeadLetterVerb,
-    DropRejectedVerb,
+    HoldVerb,
+    ReleaseVerb,
     ReconcileVerb,
     RollbackVerb,
 )
 """Those that are declared."""
 
 
+def order_verbs() -> list[type[OrderVerb]]:
+    """Return those that are sent to the task of an order."""
+    return [one for one in VERBS if issubclass(one, OrderVerb)]
+
+
 def stack_verbs() -> list[type[StackVerb]]:
-    """Return those of which command and form are made."""
+    """Return those that say themselves what they would do."""
     return [one for one in VERBS if issubclass(one, StackVerb)]

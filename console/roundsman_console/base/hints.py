@@ -10,45 +10,29 @@ import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import is_dataclass
+from functools import cache
 
+from roundsman_console.base.command_table import ListedCommand, command_table
 from roundsman_console.base.result import document_of
 from roundsman_console.base.sanitize import inert
 
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
 
-COMMANDS = (
-    *("agents", "alerts", "answer", "audit", "cancel", "cost", "delete", "doctor"),
-    *("erase", "export", "extend"),
-    *(
-        "groups",
-        "hold",
-        "ls",
-        "move",
-        "reconcile",
-        "release",
-        "resolve",
-        "resubmit",
-        "rollback",
-        "run",
-    ),
-    *("show", "signal", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
-    *("bulk ls", "bulk pause", "bulk resume", "bulk show", "bulk stop", "bulk watch"),
-    *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
-    *("groups ls", "groups show"),
-    *("restore prepare", "restore replace", "restore start"),
-    *("rejected drop", "rejected ls", "rejected resend", "rejected show"),
-)
-"""The commands with the option --stack, but for `local up`, which prints its own hints."""
-
 HINT_KEYS = ("command", "do", "goAhead", "next", "resume", "sentence")
 """The fields of documents that have commands, or sentences with commands."""
 
-_LONGEST_FIRST = "|".join(sorted(COMMANDS, key=len, reverse=True))
 _QUOTED = r"""(?<!\S)'[^']*'(?:"'"'[^']*')*"""  # a word as `shlex.quote` writes it
 _ARGUMENTS = rf"(?>(?:{_QUOTED}|(?! -- | --stack (?!-)).)*)"  # up to the option, or to all ids
-_COMMAND = re.compile(
-    rf"{_QUOTED}|\b(?P<command>roundsman (?:{_LONGEST_FIRST})\b)(?!{_ARGUMENTS} --stack (?!-))"
-)
+
+
+@cache
+def _pattern(commands: tuple[ListedCommand, ...]) -> re.Pattern[str]:
+    """Return what matches a command that does not name its stack, though it could."""
+    names = (name for one in commands for name in one.with_stack)
+    longest_first = "|".join(sorted(names, key=len, reverse=True))
+    return re.compile(
+        rf"{_QUOTED}|\b(?P<command>roundsman (?:{longest_first})\b)(?!{_ARGUMENTS} --stack (?!-))"
+    )
 
 
 def remember_stack(value: str | None) -> str | None:
@@ -89,7 +73,8 @@ def _with_stack(text: str) -> str:
     if stack is None:
         return text
     option = f" --stack {shlex.quote(inert(stack))}"
-    return _COMMAND.sub(lambda found: found[0] + option if found["command"] else found[0], text)
+    pattern = _pattern(command_table())
+    return pattern.sub(lambda found: found[0] + option if found["command"] else found[0], text)
 
 
 def _hinted(value: object, key: str = "") -> object:

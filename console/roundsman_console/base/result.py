@@ -81,7 +81,7 @@ class Shown:
 
     def to_json(self, value: object) -> object:
         """Return the value as JSON has it."""
-        return _json(value if self.unit is None or value is None else self.unit.to_json(value))
+        return json_of(value if self.unit is None or value is None else self.unit.to_json(value))
 
     def to_words(self, value: object) -> str:
         """Return the value for people; empty for None."""
@@ -105,6 +105,29 @@ EpochMs: TypeAlias = Annotated[int, Shown(unit=EPOCH_MS)]
 EpochMsOrNone: TypeAlias = Annotated[int | None, Shown(unit=EPOCH_MS)]
 
 
+class Noun(StrEnum):
+    """What a verb is about, or is looked at next."""
+
+    STACK = "stack"
+    ORDERS = "orders"
+    RUNS = "bulk runs"
+    AGENTS = "agents"
+    GROUPS = "failure groups"
+    REJECTED = "rejected messages"
+    DEAD_LETTERS = "dead letters"
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """The verb that takes back what was done, with its arguments."""
+
+    title: str
+    name: str
+    form: Mapping[str, str]
+    version: str
+    """The version of its preview, as it is now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What came of a verb."""
@@ -117,9 +140,33 @@ class Result:
         """Return the sentences for a terminal, which may name the command to type next."""
         return self.words()
 
+    def rows(self) -> "Sequence[DataclassInstance]":
+        """Return what else is shown at a terminal, as a table; empty for nothing."""
+        return ()
+
+    def warnings(self) -> Sequence[str]:
+        """Return what went wrong beside it, in sentences; empty if nothing did."""
+        return ()
+
+    def error(self) -> Exception | None:
+        """Return what ended it early; None if it was done as a whole."""
+        return None
+
     def ended(self) -> CommandOutcome:
         """Return how the verb ended."""
         return CommandOutcome.DONE
+
+    def way_back(self) -> WayBack | None:
+        """Return the verb that takes it back; None if no verb does."""
+        return None
+
+    def look_next(self) -> Noun | None:
+        """Return what is to be looked at next; None for what the verb is about."""
+        return None
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the result as the JSON object that --json prints."""
+        return document_of(self)
 
     def leads_to(self) -> str:
         """Return the id of the order to look at next; empty for what the verb is about."""
@@ -182,15 +229,16 @@ def _shown(name: str, hint: object) -> Shown:
     )
 
 
-def _json(value: object) -> object:
+def json_of(value: object) -> object:
+    """Return a value as JSON has it: each dataclass in it becomes an object."""
     if is_dataclass(value) and not isinstance(value, type):
         return document_of(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {_json(key): _json(one) for key, one in value.items()}
+        return {json_of(key): json_of(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_json(one) for one in value]
+        return [json_of(one) for one in value]
     return value
 
 

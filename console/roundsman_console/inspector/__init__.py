@@ -12,8 +12,9 @@ functions use.
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.acts.order.commands import CommandResult
-from roundsman_console.acts.order.corrections import InputChange, InputCorrection
+from roundsman_console.acts.changes import InputChange
+from roundsman_console.acts.order.corrections import InputCorrection
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import (
     InspectorError,

@@ -23,11 +23,12 @@ from roundsman_console.acts.hold.orders import (
     hold_orders,
     release_orders,
 )
-from roundsman_console.acts.order.commands import CommandResult, send_command
 from roundsman_console.acts.order.corrections import InputCorrection
-from roundsman_console.acts.order.erasure import erase_order
+from roundsman_console.acts.order.send import send_command
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.acts.order.verbs import (
     CancelVerb,
+    EraseVerb,
     ExtendVerb,
     MoveVerb,
     OrderVerb,
@@ -49,9 +50,10 @@ from roundsman_console.facts.finding.doctor import Doctor
 from roundsman_console.facts.finding.report import Report, StandingAlerts
 from roundsman_console.facts.finding.standing import read_standing
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
-from roundsman_console.facts.order.lookup import find_shown, shown_tasks, why
+from roundsman_console.facts.order.lookup import find_shown, shown_tasks
 from roundsman_console.facts.order.timeline import Happening, happenings
 from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.order.why_facts import why
 from roundsman_console.facts.orders.listing import WITHIN, Page, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues
@@ -278,7 +280,7 @@ class Inspector:
 
     def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Remove the contents of an order that has ended, and keep the record that it was."""
-        return erase_order(self.stack, order_id, by=by, reason=reason, wait=wait)
+        return self._send(order_id, EraseVerb(), by, reason, wait)
 
     def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> AgentHold:
         """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_dev.preflight.documents import CheckStatus, PreflightReport
 
 SHOWN = 10

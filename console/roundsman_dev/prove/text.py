@@ -10,7 +10,7 @@ from rich.table import Table
 
 from roundsman.model.instants import SECOND
 from roundsman_console.base.counted import counted
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.audit.checks import Verdict
 from roundsman_dev.prove.deployment import Place
 from roundsman_dev.prove.document import FaultOutcome

@@ -23,16 +23,16 @@ from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.acts.bulk.completed import has_time_span, selects_completed
-from roundsman_console.acts.order.commands import lost_signals_words
-from roundsman_console.acts.order.corrections import InputChange, check_correction, corrects
+from roundsman_console.acts.changes import BulkPlanMove, InputChange
+from roundsman_console.acts.order.corrections import check_correction, corrects
 from roundsman_console.acts.order.newest_plan import (
-    PlanMove,
     invalid_inputs,
     named_plan,
     newest_plan,
     plan_move,
     under_newest_plan,
 )
+from roundsman_console.acts.order.send import lost_signals_words
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import (
     AgentOnHold,
@@ -207,15 +207,6 @@ def check_bounded(selection: Selection, states: Collection[TaskState]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedPlan:
-    """The change of plan that some of the assessed orders would have."""
-
-    move: PlanMove
-    orders: int
-    """The number of assessed orders with this change, refused ones included."""
-
-
-@dataclass(frozen=True, slots=True)
 class Tried:
     """The result of a dry run."""
 
@@ -235,7 +226,7 @@ class Tried:
     """The eligible orders with a step that would be parked, by the hold."""
     lost_signals: tuple[OrderGroup, ...] = ()
     """The eligible orders with unread signals that no step could read any more, by the signals."""
-    plans: tuple[TriedPlan, ...] | None = None
+    plans: tuple[BulkPlanMove, ...] | None = None
     """The changes of the orders' plans; None if the command does not ask for any."""
     inputs: tuple[tuple[str, tuple[InputChange, ...]], ...] | None = None
     """The changes of the inputs of `samples`; None if the command does not correct inputs."""
@@ -293,7 +284,7 @@ def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) 
 
 def _tried_plans(
     stack: DeployedStack, run: Run, plans: Mapping[str, int]
-) -> tuple[TriedPlan, ...] | None:
+) -> tuple[BulkPlanMove, ...] | None:
     """Return the changes of plans, of which `plans` has the old ones with their orders."""
     after = named_plan(stack, run.event)
     if after is None:
@@ -305,7 +296,8 @@ def _tried_plans(
         except UnreadableRecord:
             before = None
         if before is None or before.workflow == after.workflow:
-            found.append(TriedPlan(plan_move(before, own, after), orders))
+            move = plan_move(before, own, after)
+            found.append(BulkPlanMove(move.before, move.after, move.differences, orders))
     return tuple(found)
 
 

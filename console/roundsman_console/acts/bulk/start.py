@@ -23,7 +23,7 @@ from roundsman.model.bulk_run import (
 from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.wire.limits import wire_text
 from roundsman_console.acts.bulk.dry_run import Progress, must_pin, planned_orders
-from roundsman_console.acts.order.commands import check_sender
+from roundsman_console.acts.order.sent import check_sender
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import pause
 from roundsman_console.base.constraints import RUN_ID

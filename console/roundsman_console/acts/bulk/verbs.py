@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Literal
 from roundsman.command_line import command_line
 from roundsman.model.bulk_run import RequestAction
 from roundsman_console.acts.bulk.start import DONE, POSSIBLE, ask, find_run
-from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
+from roundsman_console.acts.verb import Argument, Asked, Form, Preview, StackVerb, Subject
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.constraints import RunId
 from roundsman_console.base.errors import NotPossible
-from roundsman_console.base.result import Result
+from roundsman_console.base.result import Noun, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BulkRunVerb(StackVerb):
 
     reason = "Reason, stored with the run."
     document = BulkRunRequest
-    about = "run"
+    noun = Noun.RUNS
     action: ClassVar[RequestAction]
 
     run: Annotated[str, Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.", label="")]
@@ -47,8 +47,9 @@ class BulkRunVerb(StackVerb):
         return False
 
     @classmethod
-    def find(cls, stack: DeployedStack, given: str) -> str:
-        return find_run(stack, given)[0].run.id
+    def subject(cls, stack: DeployedStack, given: Form) -> Subject:
+        run = find_run(stack, given.get("run", ""))[0].run.id
+        return Subject(run, {"run": run})
 
     def preview(self, stack: DeployedStack) -> Preview:
         state = find_run(stack, self.run)[0].state

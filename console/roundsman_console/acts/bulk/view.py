@@ -1,6 +1,7 @@
 """Dry runs and bulk runs as JSON for scripts."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from roundsman.command_line import REASON, command_line
 from roundsman.model.bulk_run import (
@@ -21,8 +22,7 @@ from roundsman_console.acts.documents.bulk import (
     DryRunDocument,
     ReasonDocument,
 )
-from roundsman_console.acts.order.corrections import change_documents
-from roundsman_console.acts.order.newest_plan import plan_document
+from roundsman_console.base.result import json_of
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
@@ -43,13 +43,12 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
         "goAhead": go_ahead,
     }
     if tried.plans is not None:
-        found["plans"] = [{**plan_document(one.move), "orders": one.orders} for one in tried.plans]
+        found["plans"] = tried.plans
     if tried.inputs is not None:
         found["inputs"] = [
-            {"orderId": order, "changes": change_documents(changes)}
-            for order, changes in tried.inputs
+            {"orderId": order, "changes": changes} for order, changes in tried.inputs
         ]
-    return found
+    return cast("DryRunDocument", json_of(found))
 
 
 def run_document(

@@ -18,12 +18,12 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, idempotency_key
 from roundsman.wire.messages import Reply, read_reply
-from roundsman_console.acts.order.commands import SentResult, send_and_look
+from roundsman_console.acts.order.sent import SentResult, send_and_look
 from roundsman_console.acts.verb import Argument, Asked, Preview, StackVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.errors import InspectorError, InvalidArgument, WrongFields
-from roundsman_console.base.result import CommandOutcome
+from roundsman_console.base.result import CommandOutcome, Noun
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_failure, read_json, read_result
 from roundsman_console.facts.order.lookup import find_task
@@ -77,6 +77,7 @@ class AnswerVerb(StackVerb):
     reason_options = ()
     needs_reason = "none"
     document = AnswerResult
+    noun = Noun.ORDERS
     waits = True
 
     callback: Annotated[

@@ -1,9 +1,10 @@
 """Documents about bulk runs: one command for many orders."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.model.events import CommandKind
-from roundsman_console.acts.documents.order import InputChangeDocument, PlanMoveDocument
+from roundsman_console.acts.changes import BulkPlanMove, InputChange
 from roundsman_console.base.constraints import (
     Count,
     Duration,
@@ -42,17 +43,11 @@ class EligibleDocument(TypedDict):
     samples: Samples
 
 
-class BulkPlanMoveDocument(PlanMoveDocument):
-    """The change of plan that some of the assessed orders would have."""
-
-    orders: Count
-
-
 class OrderInputDocument(TypedDict):
     """The changes of one order's input."""
 
     orderId: str
-    changes: list[InputChangeDocument]
+    changes: Sequence[InputChange]
 
 
 class DryRunDocument(TypedDict):
@@ -79,7 +74,7 @@ class DryRunDocument(TypedDict):
     """The eligible orders with unread signals that no step could read any more."""
     goAhead: str
     """The command line of the real run."""
-    plans: NotRequired[list[BulkPlanMoveDocument]]
+    plans: NotRequired[Sequence[BulkPlanMove]]
     """Only of `resubmit --plan newest`."""
     inputs: NotRequired[list[OrderInputDocument]]
     """Only of a `resubmit` that corrects the inputs: the changes of the first eligible orders."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from roundsman.model.states import TaskState
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.result import Shown, rounded
-from roundsman_console.facts.order.documents import DiagnosisDocument
+from roundsman_console.facts.order.why_facts import DiagnosisDocument
 
 SmokeOutcome: TypeAlias = Literal["asExpected", "endedOtherwise", "notEnded", "rejected", "noTask"]
 """How a smoke test ended."""

@@ -12,7 +12,7 @@ from roundsman.model.instants import SECOND
 from roundsman.wire.limits import wire_text
 from roundsman_console.acts.hold.alerts import alert_held, alert_released
 from roundsman_console.acts.hold.wake import Woken, first_wake_after
-from roundsman_console.acts.order.commands import check_sender
+from roundsman_console.acts.order.sent import check_sender
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import InspectorError, InvalidArgument
 from roundsman_console.base.limits import LONGEST_HOLD, SHORTEST_HOLD

@@ -19,7 +19,7 @@ from roundsman.wire.limits import wire_text
 from roundsman_console.acts.hold.agents import check_hold
 from roundsman_console.acts.hold.alerts import alert_held, alert_orders_released
 from roundsman_console.acts.hold.wake import Woken, first_wake_after
-from roundsman_console.acts.order.commands import check_sender
+from roundsman_console.acts.order.sent import check_sender
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import END_OF_TIME
 from roundsman_console.base.errors import InspectorError, InvalidArgument

@@ -11,7 +11,7 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.masked_values import MASK, MaskedPaths
 from roundsman.model.task import Task
 from roundsman.submission.corrections import changes_to, checked_changes
-from roundsman_console.acts.documents.order import InputChangeDocument
+from roundsman_console.acts.changes import InputChange
 from roundsman_console.acts.order.newest_plan import problem_words
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import InspectorError
@@ -34,17 +34,6 @@ class InputCorrection:
     """Also correct what a finished step has used."""
     not_done: Sequence[str] = ()
     """Failed steps of which you know that they did not happen."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputChange:
-    """A change of an input, for people: the values are JSON text, masked and cut."""
-
-    path: str
-    before: str | None
-    """None if there was no value."""
-    after: str | None
-    """None if the value is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +110,6 @@ def shown_changes(workflow: Workflow, before: Json, changes: Correction) -> tupl
     masks = MaskedPaths.of(workflow.masked_paths())
     after = corrected(before, [changes])
     return tuple(_shown(masks, before, after, change) for change in changes)
-
-
-def change_documents(changes: Collection[InputChange]) -> list[InputChangeDocument]:
-    """Return the changes as JSON for scripts."""
-    return [{"path": one.path, "before": one.before, "after": one.after} for one in changes]
 
 
 def _shown(masks: MaskedPaths, before: Json, after: Json, change: Change) -> InputChange:

@@ -14,13 +14,7 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import CommandSource
 from roundsman.model.task import ERASED, TASK_ID
 from roundsman_console.acts.actor import signed_in
-from roundsman_console.acts.order.commands import (
-    CommandResult,
-    check_sender,
-    new_command_id,
-    send_and_wait,
-    send_command,
-)
+from roundsman_console.acts.order.sent import CommandResult, new_command_id, send_and_wait
 from roundsman_console.acts.order.verbs import EraseVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, wait_for
@@ -29,24 +23,13 @@ from roundsman_console.base.result import CommandOutcome
 from roundsman_console.facts.order.lookup import find_task
 
 
-def erase_order(
-    stack: DeployedStack,
-    order: str,
-    *,
-    by: str,
-    reason: str,
-    wait: float,
-    confirm: Callable[[str], None] | None = None,
-    dry_run: bool = False,
-) -> CommandResult:
-    """Erase the contents of an order, and wait at most `wait` seconds for the outcome.
+def when_erased(stack: DeployedStack, result: CommandResult, until: float) -> CommandResult:
+    """Return the result of an erasure that was sent: DONE only once everything is erased.
 
-    The parameters, and what is raised, are those of `send_command`. The outcome is DONE only if the
-    order row and the history are erased as well, and else UNCONFIRMED. The `task` of the result is
-    None if the retention of the task is over; the order and its history are then erased without it.
+    Waits for that until the moment `until`; then the outcome is UNCONFIRMED. The `task` of the
+    result is None if the retention of the task is over; the order and its history are then erased
+    without it.
     """
-    until = moment() + wait
-    result = _ask(stack, order, by, reason, wait, confirm, dry_run)
     if result.outcome is not CommandOutcome.DONE:
         return result
     left = replace(
@@ -86,7 +69,7 @@ def _erased(stack: DeployedStack, result: CommandResult) -> bool | None:
     return True
 
 
-def _ask(
+def erase_without_task(
     stack: DeployedStack,
     order: str,
     by: str,
@@ -94,21 +77,10 @@ def _ask(
     wait: float,
     confirm: Callable[[str], None] | None,
     dry_run: bool,
-) -> CommandResult:
-    """Send the command, and wait for the row of its decision."""
-    check_sender(by, reason)
-    gone = TASK_ID.fullmatch(order) and stack.tasks.load(order, now()) is None
-    if not gone:
-        return send_command(
-            stack,
-            order,
-            EraseVerb(),
-            by=by,
-            reason=reason,
-            wait=wait,
-            confirm=confirm,
-            dry_run=dry_run,
-        )
+) -> CommandResult | None:
+    """Ask for the erasure of an order without a task, as `send_command`; None if it has a task."""
+    if not TASK_ID.fullmatch(order) or stack.tasks.load(order, now()) is not None:
+        return None
     if stack.tasks.order(order) is None and not stack.tasks.history(order):
         find_task(stack, order)
         raise NotFound(f"There is no order {order} in {stack.name}.")

@@ -7,49 +7,25 @@ valid under it, because only the deployed code has the workflows and their input
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
 from roundsman.definition.plan import Plan
-from roundsman.definition.plan_differences import PlanDifference, differences
+from roundsman.definition.plan_differences import differences
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.model.corrections import corrected
 from roundsman.model.events import Move, OperatorEvent, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion, read_answer
-from roundsman_console.acts.documents.order import PlanMoveDocument
+from roundsman_console.acts.changes import PlanMove
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import InspectorError
 
 MOST_INPUTS = 20
 """The maximum number of inputs in one question: an event of Lambda has at most 6 MB, and an order
 at most 200 KiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanMove:
-    """The plan under which a task is to continue."""
-
-    before: str
-    """The hash of the task's plan."""
-    after: str
-    """The hash of the newest plan."""
-    differences: tuple[PlanDifference, ...] | None
-    """None if the task's plan is not stored."""
-
-
-def plan_document(move: PlanMove) -> PlanMoveDocument:
-    """Return the change of the plan as JSON for scripts."""
-    found = move.differences
-    return {
-        "before": move.before,
-        "after": move.after,
-        "differences": None
-        if found is None
-        else [{"change": one.change, "step": one.step, "sentence": one.sentence} for one in found],
-    }
 
 
 def newest_plan(stack: DeployedStack, workflow: str) -> NewestPlanAnswer:

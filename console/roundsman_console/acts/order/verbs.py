@@ -1,7 +1,7 @@
 """The verbs on orders: resubmit, undo, cancel, resolve, extend, run, move and erase."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -48,6 +48,10 @@ class OrderVerb(Verb):
     document: ClassVar[object] = OneOrMany
     states: ClassVar[frozenset[TaskState]]
     """The states of tasks for which it is offered. The engine decides whether it is allowed."""
+    of_many: ClassVar[bool] = True
+    """Whether a bulk run can do it to many orders."""
+    names_order: ClassVar[bool] = False
+    """Whether a form is confirmed by the id of the order, which may have no task any more."""
     dry_run: ClassVar[str] = ""
     """The help of the option --dry-run for one order; empty if there is none."""
     undoes: ClassVar[bool] = False
@@ -523,8 +527,15 @@ class EraseVerb(OrderVerb):
     reason = "Reason, which is kept. Do not write personal data in it."
     reason_options = ("--why", "--reason")
     document = CommandDocument
+    of_many = False
+    names_order = True
     states = END_STATES
     dry_run = "Send nothing; say whether it is possible."
+
+    @classmethod
+    def does_in(cls, states: Collection[TaskState]) -> str:
+        del states
+        return f"{cls.does()} The reason is kept: do not write personal data in it."
 
     def event(self, asked: CommandSource) -> OperatorEvent:
         return events.Erase(asked)
@@ -534,19 +545,6 @@ class EraseVerb(OrderVerb):
             f"{task.task_id} is {task.state}. Erase its contents? They cannot be brought back, and "
             "it cannot be undone or begun again after that."
         )
-
-
-OF_ONE_OR_MANY: Sequence[type[OrderVerb]] = (
-    ResubmitVerb,
-    UndoVerb,
-    CancelVerb,
-    ResolveVerb,
-    ExtendVerb,
-    RunVerb,
-    MoveVerb,
-)
-"""The verbs that a bulk run can do to many orders."""
-OF_ORDERS: Sequence[type[OrderVerb]] = (*OF_ONE_OR_MANY, EraseVerb)
 
 
 def _standing(task: Task) -> str:

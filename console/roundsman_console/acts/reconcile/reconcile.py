@@ -41,8 +41,7 @@ from roundsman_console.acts.documents.reconcile import (
     RestoredHoldDocument,
     RestoredRunDocument,
 )
-from roundsman_console.acts.order.commands import check_sender
-from roundsman_console.acts.reconcile.verbs import check_rate
+from roundsman_console.acts.order.sent import check_sender
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import END_OF_TIME
 from roundsman_console.base.clock import now, pause
@@ -52,9 +51,20 @@ from roundsman_console.base.errors import (
     InvalidArgument,
     aws_sentence,
 )
+from roundsman_console.base.limits import HIGHEST_RATE, LOWEST_RATE
 from roundsman_console.facts.hold.view import hold_document
 
 AT_ONCE = 100  # the number of records in one read
+RATE = 20.0
+"""Orders per second, if no other rate is given."""
+
+
+def check_rate(rate: float) -> None:
+    """Raise InvalidArgument unless the rate is from LOWEST_RATE to HIGHEST_RATE."""
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:  # also false for NaN
+        raise InvalidArgument(
+            f"The rate is {LOWEST_RATE} to {HIGHEST_RATE:g} per second, not {rate:g}."
+        )
 
 
 class Does(StrEnum):
@@ -109,8 +119,6 @@ class Reconciliation:
 
     restored_to: int
     """The instant, in epoch ms."""
-    by: str
-    reason: str
     orders: Sequence[RestoredOrder]
     """The orders in the open lanes."""
     archived: int
@@ -120,6 +128,9 @@ class Reconciliation:
     holds: Sequence[Hold]
     """The holds by operators that are in force again."""
     supervisor_stopped: bool
+    by: str = ""
+    reason: str = ""
+    """Who sends it, and why; both are empty as long as nothing is sent."""
     dry: bool = True
     """Whether nothing is sent."""
     sent: set[str] = field(default_factory=set)
@@ -188,20 +199,16 @@ def look_at_restored(
     stack: DeployedStack,
     restored_to: int,
     *,
-    by: str,
-    reason: str,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Reconciliation:
     """Assess every open order and bulk run; nothing is sent.
 
     `restored_to` is the instant (epoch ms) to which the four tables were restored. `progress` is
-    called with the number of orders so far. Raises InvalidArgument if the instant is ahead, or if
-    the name or the reason is empty or too long; TryAgain or CallRefused if the tables cannot be
-    read.
+    called with the number of orders so far. Raises InvalidArgument if the instant is ahead;
+    TryAgain or CallRefused if the tables cannot be read.
     """
     if restored_to > now():
         raise InvalidArgument(f"{iso(restored_to)} is not over yet.")
-    check_sender(by, reason)
     found: list[RestoredOrder] = []
     plans: dict[str, Plan | str] = {}
     ids = _ids(stack)
@@ -216,8 +223,6 @@ def look_at_restored(
         progress(len(found))
     return Reconciliation(
         restored_to,
-        by,
-        reason,
         found,
         _archived(stack),
         restored_runs(stack, restored_to),
@@ -230,6 +235,8 @@ def send_all(
     stack: DeployedStack,
     found: Reconciliation,
     *,
+    by: str,
+    reason: str,
     rate: float,
     progress: Callable[[int], None] = lambda _: None,
 ) -> None:
@@ -238,12 +245,14 @@ def send_all(
     If a run cannot be paused, nothing is sent: look at the tables again (`look_at_restored`).
 
     At most `rate` messages are sent per second. `progress` is called with the number of messages
-    so far. Raises InvalidArgument if the rate is not from LOWEST_RATE to HIGHEST_RATE,
-    InspectorError if the supervisor is not stopped, and Interrupted on Ctrl-C: its `result` is
-    `found`. Then, and after an error of AWS (`found.error`), the same call goes on where this one
-    ended.
+    so far. Raises InvalidArgument if the rate is not from LOWEST_RATE to HIGHEST_RATE, or if the
+    name or the reason is empty or too long; InspectorError if the supervisor is not stopped; and
+    Interrupted on Ctrl-C: its `result` is `found`. Then, and after an error of AWS (`found.error`),
+    the same call goes on where this one ended.
     """
     check_rate(rate)
+    check_sender(by, reason)
+    found.by, found.reason = by, reason
     _require_stopped(stack, found)
     found.dry = False
     try:

@@ -20,17 +20,17 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.acts.documents.smoke import SmokeDocument, SmokeOutcome, SmokeQueueDocument
-from roundsman_console.acts.order.commands import CommandResult, send_command
 from roundsman_console.acts.order.following import client_of, follow
+from roundsman_console.acts.order.send import send_command
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.acts.order.verbs import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import moment, now, wait_for
 from roundsman_console.base.errors import Interrupted, NotFound
 from roundsman_console.base.result import CommandOutcome, filled_from
-from roundsman_console.facts.order.documents import why_document
 from roundsman_console.facts.order.effects import may_stand
-from roundsman_console.facts.order.lookup import why
 from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.order.why_facts import why, why_document
 from roundsman_console.facts.overview.queues import Queue, find_queues
 
 REASON = "smoke test"

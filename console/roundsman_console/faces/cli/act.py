@@ -23,9 +23,10 @@ from roundsman_console.acts.bulk.completed import selects_completed
 from roundsman_console.acts.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
 from roundsman_console.acts.bulk.start import find_run, new_run, start_run, watch_run
 from roundsman_console.acts.bulk.view import resume_command, run_document, tried_document
-from roundsman_console.acts.order.changes_text import input_lines, plan_lines
-from roundsman_console.acts.order.commands import CommandResult, send_command
+from roundsman_console.acts.changes import input_lines, plan_lines
 from roundsman_console.acts.order.corrections import corrects, known_workflows
+from roundsman_console.acts.order.send import send_command
+from roundsman_console.acts.order.sent import CommandResult
 from roundsman_console.acts.order.verbs import OrderVerb, ResubmitVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now

@@ -55,7 +55,7 @@ def with_filters(*, command: bool = False) -> Callable[[Callable[..., R]], Calla
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         def filtered(**typed: object) -> R:
-            given = {one.name: typed.pop(one.name) for one in filters(command=command)}
+            given = {one.name: typed.pop(one.name, one.default) for one in filters(command=command)}
             with sentences():
                 selection = read_selection(_texts(given, command=command))
             return function(selection=selection, **typed)

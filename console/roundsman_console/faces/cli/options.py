@@ -34,9 +34,6 @@ As: TypeAlias = Annotated[
     str | None, typer.Option("--as", help="Who asks; this user of the operating system by default.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Dropped: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print the deleted message as one JSON object.")
-]
 Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask to confirm; required in scripts.")
 ]
@@ -169,6 +166,8 @@ def read_common(
 
 SELECTS = ("orders", *(one.name for one in filters(command=True)), "as_of")
 """The parameters that select the orders of a command."""
+MANY = frozenset({*SELECTS, "go", "canary", "canary_wait", "rate", "at_once", "stop_at", "anyway"})
+"""The parameters of a command on several orders."""
 
 
 _ASKED_ANEW = ("go", "as_json")

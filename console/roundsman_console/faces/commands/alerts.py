@@ -11,8 +11,8 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import FAILED
 from roundsman_console.base.hints import hint, hinted_json
 from roundsman_console.base.sanitize import inert
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import complain, sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.options import AsJson
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack

@@ -15,13 +15,13 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.hints import hinted_json
 from roundsman_console.base.sanitize import inert
 from roundsman_console.faces.cli.act import follow, print_stored
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.options import AsJson
 from roundsman_console.faces.cli.stack_option import StackOption
-from roundsman_console.faces.cli.stack_verb import add_commands
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, short_instant
+from roundsman_console.faces.cli.verb_commands import add_commands
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 

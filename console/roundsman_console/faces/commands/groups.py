@@ -14,8 +14,8 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NOT_FOUND, USAGE, ConsoleError
 from roundsman_console.base.hints import hint, hinted_json
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results

@@ -20,9 +20,9 @@ from roundsman_console.base.counted import counted
 from roundsman_console.base.result import document_of, filled_from
 from roundsman_console.base.sanitize import inert
 from roundsman_console.base.typed_inputs import read_duration
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.filter_options import AfterCursor, with_filters
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.options import AsJson
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack

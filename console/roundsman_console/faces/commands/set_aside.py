@@ -17,11 +17,7 @@ from roundsman_console.acts.set_aside.again import (
     send_all,
     send_corrected,
 )
-from roundsman_console.acts.set_aside.verbs import (
-    DropDeadLetterVerb,
-    DropRejectedVerb,
-    RedriveVerb,
-)
+from roundsman_console.acts.set_aside.verbs import RedriveVerb
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
@@ -31,7 +27,7 @@ from roundsman_console.base.result import document_of
 from roundsman_console.base.typed_inputs import read_body
 from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import complain, sentences
-from roundsman_console.faces.cli.options import AsJson, Dropped, Yes
+from roundsman_console.faces.cli.options import AsJson, Yes
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack, find_stack
 from roundsman_console.faces.cli.terminal import results, say
@@ -44,6 +40,7 @@ from roundsman_console.faces.cli.text.set_aside import (
     resent_lines,
     working,
 )
+from roundsman_console.faces.cli.verb_commands import add_commands
 from roundsman_console.faces.cli.verb_options import command_of
 from roundsman_console.facts.application import application_events
 from roundsman_console.facts.set_aside.assess import judge
@@ -58,14 +55,16 @@ from roundsman_console.facts.set_aside.messages import (
     look_at,
     rejected_queue,
 )
-from roundsman_console.facts.set_aside.peek import MOST, WHILE_ASKED
+from roundsman_console.facts.set_aside.peek import MOST
 from roundsman_console.facts.set_aside.queues import find_source, named_source
 
 dlq_app = typer.Typer(
+    name="dlq",
     help="Dead letters, messages that failed every delivery: list, read, send back.",
     no_args_is_help=True,
 )
 rejected_app = typer.Typer(
+    name="rejected",
     help="Rejected messages, which can never be handled: list, read, correct, send again.",
     no_args_is_help=True,
 )
@@ -352,41 +351,5 @@ def _confirmed(result: SendResult, *, yes: bool) -> bool:
 
 # Deleted
 
-
-@dlq_app.command("drop")
-@command_of(DropDeadLetterVerb)
-def dlq_drop_command(
-    verb: DropDeadLetterVerb,
-    stack: StackOption = None,
-    as_json: Dropped = False,
-    yes: Yes = False,
-) -> None:
-    with sentences():
-        found = announced_stack(stack, application_events())
-        _drop(dead_queues(found), verb.message, yes=yes, as_json=as_json)
-
-
-@rejected_app.command("drop")
-@command_of(DropRejectedVerb)
-def rejected_drop_command(
-    verb: DropRejectedVerb,
-    stack: StackOption = None,
-    as_json: Dropped = False,
-    yes: Yes = False,
-) -> None:
-    with sentences():
-        found = announced_stack(stack, application_events())
-        _drop([rejected_queue(found)], verb.message, yes=yes, as_json=as_json)
-
-
-def _drop(places: Sequence[SetAsideQueue], asked: str, *, yes: bool, as_json: bool) -> None:
-    with held(places, asked, WHILE_ASKED) as (look, one):
-        order = one.order or ("an unknown order" if one.is_dead else None)
-        about = f" of {order}" if order else ""
-        confirm(f"Delete the {places[0].noun} {one.message_id}{about} for good?", yes=yes)
-        for letter in one.letters:
-            look.delete(letter)
-    if as_json:
-        print(json.dumps(document_of(one.document(body=one.body))))
-    else:
-        say(f"Deleted {one.message_id}.")
+add_commands(dlq_app)
+add_commands(rejected_app)

@@ -13,14 +13,13 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, item_place, step_of
 from roundsman_console.base.counted import counted
 from roundsman_console.base.hints import hint, hinted_json
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results, short_instant
 from roundsman_console.faces.cli.text.states import STEP_STYLES, happenings_table, task_line
 from roundsman_console.facts.hold.view import release_command
-from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.lookup import find_shown
 from roundsman_console.facts.order.next_command import missing_result, next_command
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
@@ -50,6 +49,8 @@ def show_command(
         facts = find_shown(found, order, reveal=reveal)
         trace = found.trace_of(facts.task)
         if as_json:
+            from roundsman_console.facts.order.documents import order_document  # of --json alone
+
             print(hinted_json(order_document(facts, trace)))
         else:
             _print(facts, trace)

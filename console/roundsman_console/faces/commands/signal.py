@@ -15,7 +15,7 @@ from roundsman.model.json import Json
 from roundsman.wire.commands import APPLICATION
 from roundsman_console.acts.documents.events import SignalDocument, SignalOutcome
 from roundsman_console.acts.order.acceptance import Became, command_became
-from roundsman_console.acts.order.commands import new_command_id
+from roundsman_console.acts.order.sent import new_command_id
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InspectorError

@@ -22,8 +22,8 @@ from roundsman_console.acts.smoke.smoke import SmokeResult, SmokeSpec, run_smoke
 from roundsman_console.base.errors import FAILED, UNCONFIRMED
 from roundsman_console.base.hints import hint, hinted_json
 from roundsman_console.base.sanitize import inert
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import results

@@ -13,8 +13,8 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.base.clock import now
 from roundsman_console.base.result import document_of
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import results

@@ -21,8 +21,8 @@ from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now, pause
 from roundsman_console.base.result import document_of, filled_from
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import complain, sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.commands.stats import stats_view

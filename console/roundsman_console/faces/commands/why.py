@@ -6,15 +6,14 @@ import typer
 
 from roundsman.model.task import Task
 from roundsman_console.base.hints import hint, hinted_json
-from roundsman_console.faces.cli.cells import plain
 from roundsman_console.faces.cli.errors import sentences
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.faces.cli.text.states import task_line
-from roundsman_console.facts.order.documents import why_document
-from roundsman_console.facts.order.lookup import why
 from roundsman_console.facts.order.why import Diagnosis
+from roundsman_console.facts.order.why_facts import why, why_document
 
 
 def why_command(

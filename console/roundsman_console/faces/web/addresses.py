@@ -5,6 +5,18 @@ from collections.abc import Collection, Mapping
 from urllib.parse import quote
 
 from roundsman_console.base.constraints import GROUP_ID, RUN_ID
+from roundsman_console.base.result import Noun
+
+PAGE_OF: Mapping[Noun, str] = {
+    Noun.STACK: "/doctor",
+    Noun.ORDERS: "/orders",
+    Noun.RUNS: "/bulk",
+    Noun.AGENTS: "/agents",
+    Noun.GROUPS: "/groups",
+    Noun.REJECTED: "/rejected",
+    Noun.DEAD_LETTERS: "/dead-letters",
+}
+"""The address of the page that lists what a verb is about."""
 
 
 def page_of_id(text: str) -> str | None:

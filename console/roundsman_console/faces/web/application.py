@@ -36,7 +36,6 @@ from roundsman_console.faces.web.deadlines import read_in_time
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import LIVE_SECONDS
 from roundsman_console.faces.web.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
-from roundsman_console.faces.web.page_parts import AWS_ERRORS, Part
 from roundsman_console.faces.web.pages import (
     agents,
     bulk,
@@ -61,6 +60,7 @@ from roundsman_console.faces.web.session import (
 )
 from roundsman_console.faces.web.templates import Templates
 from roundsman_console.faces.web.time_style import TimeStyleMiddleware, choose_times
+from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS, Part
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.agent.reading import agent_names
 from roundsman_console.inspector import Inspector

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from roundsman_console.acts.actor import read_reason
-from roundsman_console.acts.order.corrections import InputChange
+from roundsman_console.acts.changes import InputChange
 from roundsman_console.acts.set_aside.edits import DiffLine
-from roundsman_console.acts.verb import FieldKind, Form, Verb
+from roundsman_console.acts.verb import FieldKind, Form, Item, Verb
 from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import ConsoleError, WrongFields
 from roundsman_console.faces.web.result_tables import PageTable
@@ -81,18 +81,6 @@ class StepChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One of several things that a command would act on, and what would come of it."""
-
-    name: str
-    what: str
-    verdict: str
-    why: str
-    goes: bool
-    """Whether the command acts on it."""
-
-
-@dataclass(frozen=True, slots=True)
 class NextStep:
     """A link to what a person may do next."""
 
@@ -101,7 +89,7 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
+class WayBackForm:
     """The command that takes back what was done: a form that is ready to be sent."""
 
     title: str
@@ -171,7 +159,7 @@ class CommandPage:
     """Whether it takes something away that cannot be brought back."""
     next: Sequence[NextStep] = ()
     """What may be done after it was carried out."""
-    way_back: WayBack | None = None
+    way_back: WayBackForm | None = None
 
     @property
     def first_wrong(self) -> str:
@@ -249,10 +237,10 @@ def incident_of(given: Form) -> str:
     return group if GROUP_ID.fullmatch(group) else ""
 
 
-def reason_of(page: CommandPage, given: Form) -> str:
+def reason_of(verb: type[Verb], given: Form) -> str:
     """Return the reason in a form; empty if it may be left out and is. Raises WrongFields."""
     text = given.get(REASON.name, "")
-    if page.reason != "required" and not text.strip():
+    if verb.needs_reason != "required" and not text.strip():
         return ""
     try:
         return read_reason(text)

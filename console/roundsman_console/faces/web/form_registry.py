@@ -23,32 +23,27 @@ from roundsman_console.faces.web.command_page import (
     incident_of,
 )
 from roundsman_console.faces.web.forms.bulk import LIMITS, ORDERS, commands_on_many
-from roundsman_console.faces.web.forms.hold import commands_on_holds
 from roundsman_console.faces.web.forms.order import commands_on_orders
-from roundsman_console.faces.web.forms.reconcile import RECONCILE
 from roundsman_console.faces.web.forms.set_aside import BODY, commands_on_messages
 from roundsman_console.faces.web.forms.smoke import SMOKE
 from roundsman_console.faces.web.forms.stack_verb import commands_on_stacks
-from roundsman_console.faces.web.page_parts import AWS_ERRORS
 from roundsman_console.faces.web.session import GO, SHOWN, Session
+from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
 from roundsman_console.inspector import Inspector
 
 GOES_TO = "goes_to"
 """The value with the address of the page to show instead; empty for the page itself."""
 
-WRITTEN: Mapping[str, FormCommand] = {
-    **commands_on_orders(),
-    **commands_on_holds(),
-    **commands_on_many(),
-    **commands_on_messages(),
-    **{one.verb: one for one in (SMOKE, RECONCILE)},
-}
-"""The commands whose form is written by hand."""
-
 
 def commands() -> dict[str, FormCommand]:
     """Return the commands in the browser, by the last part of the address of their form."""
-    return {**WRITTEN, **commands_on_stacks()}
+    return {
+        **commands_on_orders(),
+        **commands_on_many(),
+        **commands_on_stacks(),
+        **commands_on_messages(),
+        SMOKE.verb: SMOKE,
+    }
 
 
 def _labels() -> dict[str, FormField]:

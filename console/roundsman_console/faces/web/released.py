@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from roundsman.model.holds import OPERATOR, Hold
+from roundsman_console.acts.hold import results
 from roundsman_console.acts.hold.agents import AgentRelease
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.clock import now
+from roundsman_console.base.result import Result
 from roundsman_console.inspector import Inspector
 
 MOST = 100
@@ -15,7 +17,7 @@ MOST = 100
 
 
 @dataclass(eq=False)
-class Released:
+class ReleasedHere:
     """An agent that was released here. The thread that wakes its orders changes it."""
 
     agent: str
@@ -27,27 +29,27 @@ class Released:
     hold: Hold | None
     """The hold that it ended; None if it could not be read."""
     woken: Woken | None = None
-    """The orders that were examined and woken so far; None before the first ones."""
-
-    def note(self, woken: Woken) -> None:
-        """Remember the orders that were woken so far."""
-        self.woken = woken
+    """The orders that were woken at once; None before they were."""
+    release: AgentRelease | None = None
 
 
-_RELEASED: WeakKeyDictionary[Inspector, deque[Released]] = WeakKeyDictionary()
+_RELEASED: WeakKeyDictionary[Inspector, deque[ReleasedHere]] = WeakKeyDictionary()
 
 
-def note_release(inspector: Inspector, release: AgentRelease) -> Released:
-    """Remember a release for as long as the console runs."""
+def note_result(inspector: Inspector, result: Result) -> None:
+    """Remember the release of an agent, and then whom it woke, for as long as the console runs."""
     found = _RELEASED.setdefault(inspector, deque(maxlen=MOST))
-    agent = release.agent
-    hold = agent.hold(OPERATOR)
-    released = Released(agent.name, now(), release.by, release.reason, hold)
-    found.append(released)
-    return released
+    if isinstance(result, results.Released) and isinstance(result.release, AgentRelease):
+        release, hold = result.release, result.release.agent.hold(OPERATOR)
+        agent = release.agent.name
+        found.append(ReleasedHere(agent, now(), release.by, release.reason, hold, release=release))
+    elif isinstance(result, results.Woke):
+        for one in found:
+            if one.release is result.release:
+                one.woken = result.woken
 
 
-def released_here(inspector: Inspector, agent: str, since: int) -> list[Released]:
+def released_here(inspector: Inspector, agent: str, since: int) -> list[ReleasedHere]:
     """Return the releases of an agent in this console at or after `since` (epoch ms)."""
     found = _RELEASED.get(inspector, ())
     return [one for one in found if one.agent == agent and one.at >= since]

@@ -11,7 +11,7 @@ from roundsman.model.instants import MINUTE
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web.command_page import CommandPage
-from roundsman_console.faces.web.kept import Kept
+from roundsman_console.faces.web.expiring_values import ExpiringValues
 from roundsman_console.inspector import Inspector
 
 MOST = 50
@@ -29,7 +29,7 @@ class KeptPage:
     """In epoch ms."""
 
 
-_RESULTS: Kept[KeptPage] = Kept(most=MOST, longest=LONGEST)
+_RESULTS: ExpiringValues[KeptPage] = ExpiringValues(most=MOST, longest=LONGEST)
 
 
 def keep(page: CommandPage) -> str:

@@ -101,7 +101,10 @@ class Session:
         return self._taken.setdefault(nonce, mine) is mine  # one of two threads
 
     def _signature(self, nonce: str, form: Mapping[str, str], version: str) -> str:
-        fields = sorted((name, text) for name, text in form.items() if name not in (GO, SHOWN))
+        # A field that is left empty is not sent again by a form that does not ask for it any more.
+        fields = sorted(
+            (name, text) for name, text in form.items() if text and name not in (GO, SHOWN)
+        )
         text = json.dumps([nonce, version, fields])
         return hmac.digest(self.form_token.encode(), text.encode(), "sha256").hex()
 

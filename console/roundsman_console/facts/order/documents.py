@@ -11,9 +11,7 @@ from roundsman_console.base.constraints import Count, GroupId, Keyword, Ordinal
 from roundsman_console.base.result import EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.order.next_command import next_command
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
-from roundsman_console.facts.order.step_waits import StepCase
 from roundsman_console.facts.order.timeline import Happening, happenings, not_known
-from roundsman_console.facts.order.why import Diagnosis, TaskCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,25 +284,6 @@ class TimelineDocument:
     """Sentences about the facts that the timeline does not contain."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnosisDocument:
-    """What one order waits for now."""
-
-    order_id: str
-    state: TaskState | None
-    """The state of the task; null if its record cannot be read."""
-    case: StepCase | TaskCase
-    """What the order waits for, in one word."""
-    sentence: str
-    step: str | None
-    """The step that the order waits for; null if it waits for no single step."""
-    agent: str | None
-    """The agent that the order waits for; null if it waits for no agent."""
-    evidence: Sequence[str]
-    next: str | None
-    """The command to run next; null if there is nothing to do."""
-
-
 def order_summary(task: Task) -> TaskSummaryDocument:
     """Return the task's main fields, as a list of tasks shows them."""
     return filled_from(task, TaskSummaryDocument, **in_summary(task))
@@ -363,11 +342,6 @@ def timeline_document(facts: OrderFacts) -> TimelineDocument:
         happened=happenings(facts),
         not_known=not_known(facts),
     )
-
-
-def why_document(order: str, task: Task | None, found: Diagnosis) -> DiagnosisDocument:
-    """Return what an order waits for."""
-    return filled_from(found, DiagnosisDocument, order_id=order, state=task and task.state)
 
 
 def _step(one: StepFacts) -> StepDocument:

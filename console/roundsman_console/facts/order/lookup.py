@@ -1,15 +1,12 @@
-"""Reading an order: its task and its plan, what is shown of them, and what it waits for."""
+"""Reading an order: its task, its plan and its input, and how they are shown."""
 
 from collections.abc import Iterable
-from dataclasses import replace
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.credit import credited_now
-from roundsman.model.instants import SECOND, iso
+from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.aws.stack import DeployedStack
@@ -24,8 +21,6 @@ from roundsman_console.facts.order.masks import (
     shown,
 )
 from roundsman_console.facts.order.order_facts import OrderFacts
-from roundsman_console.facts.order.scheduler_now import SchedulerNow
-from roundsman_console.facts.order.why import Diagnosis, diagnose, unreadable
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
@@ -97,60 +92,6 @@ def shown_input(stack: DeployedStack, facts: OrderFacts) -> Json:
     except ValueError as error:
         raise UnreadableRecord(task.task_id, "corrections", str(error)) from error
     return mask_with(task, facts.plan, row).input(content)
-
-
-def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
-    """Return the order's task and what it waits for. The task is None if it cannot be read.
-
-    Raises NotFound if the task does not exist, or no longer exists.
-    """
-    try:
-        task = load_task(stack, order)
-    except (SchemaTooNew, UnreadableRecord) as error:
-        return None, unreadable(order, str(error))
-    try:
-        plan = plan_of(stack, task)
-    except (SchemaTooNew, UnreadableRecord) as error:
-        if not task.ended:
-            return task, unreadable(order, str(error))
-        plan = None
-    facts = OrderFacts(shown(task, plan, mask_of(stack, task, plan)), plan, at=now())
-    return facts.task, why_of(stack, facts)
-
-
-def why_of(stack: DeployedStack, facts: OrderFacts) -> Diagnosis:
-    """Return what an order waits for, after reading what is around it."""
-    return diagnose(with_surroundings(stack, facts))
-
-
-def with_surroundings(stack: DeployedStack, facts: OrderFacts) -> OrderFacts:
-    """Return the facts with what is around the order, which decides what an open one waits for."""
-    task = facts.task
-    if task.ended and not task.owed:
-        return facts
-    lease = stack.leases.read().by_shard.get(task.shard)
-    seconds = int(stack.parameters.get("SupervisorIntervalSeconds", "60"))
-    return replace(
-        facts,
-        holds=stack.holds.holds(),
-        agents=stack.board.agents(),
-        visited_at=lease.visited_at if lease and lease.visited_at else None,
-        interval=seconds * SECOND,
-        scheduler=SchedulerNow(stack.board.marks(), _to_scheduler(stack)),
-        order_stored=stack.tasks.order(task.task_id) is not None,
-    )
-
-
-def _to_scheduler(stack: DeployedStack) -> int | None:
-    """Return about how many messages wait in the scheduler's queue; None if that is unknown."""
-    try:
-        found = stack.sqs.get_queue_attributes(
-            QueueUrl=stack.output("SchedulerQueueUrl"),
-            AttributeNames=["ApproximateNumberOfMessages"],
-        )
-        return int(found["Attributes"]["ApproximateNumberOfMessages"])
-    except (ClientError, BotoCoreError, KeyError, ValueError):
-        return None  # only evidence: the diagnosis does not depend on it
 
 
 def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:

@@ -13,8 +13,8 @@ from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.base.result import document_of
 from roundsman_console.facts.order.documents import order_document
-from roundsman_console.facts.order.lookup import mask_of_order, plan_of
-from roundsman_console.facts.order.masks import shown
+from roundsman_console.facts.order.lookup import plan_of
+from roundsman_console.facts.order.masks import mask_with, shown
 from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.orders.listing import Page, find
 from roundsman_console.facts.orders.selection import Selection, tags_of
@@ -79,12 +79,14 @@ class Lines:
         return lines
 
     def _document(self, task: Task) -> dict[str, object]:
-        plan, mask = plan_of(self.stack, task), mask_of_order(self.stack, task)
+        plan = plan_of(self.stack, task)
+        needed = self.with_orders or (plan is not None and plan.masked)
+        row = self.stack.tasks.order(task.task_id) if needed else None
+        mask = mask_with(task, plan, row)
         facts = OrderFacts(shown(task, plan, mask), plan, at=now())
         whole = document_of(order_document(facts, self.stack.trace_of(task)))
         document = {**_without("history", whole), "tags": tags_of(task)}
         if self.with_orders:
-            row = self.stack.tasks.order(task.task_id)
             content = None if row is None else mask.input(task.input(row.content))
             return {**document, "order": content}
         return document | {"steps": [_without("result", step) for step in whole["steps"]]}

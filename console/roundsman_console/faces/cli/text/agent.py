@@ -7,7 +7,7 @@ from rich.table import Table
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import format_duration
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import short_instant
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.hold.view import order_hold_sentence, release_command

@@ -9,7 +9,7 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import second
 from roundsman_console.base.counted import counted
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.audit.checks import Verdict
 from roundsman_console.facts.audit.reading import REMOVED
 from roundsman_console.facts.audit.report import AuditReport, Violation

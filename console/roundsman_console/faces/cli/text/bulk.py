@@ -18,10 +18,10 @@ from roundsman.model.instants import second
 from roundsman_console.acts.bulk.dry_run import Tried
 from roundsman_console.acts.bulk.view import resume_command
 from roundsman_console.acts.bulk.words import order_of_going, search_words
-from roundsman_console.acts.order.changes_text import input_lines, plan_lines
+from roundsman_console.acts.changes import input_lines, plan_lines
 from roundsman_console.base.counted import counted
 from roundsman_console.base.hints import hint, option_words
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import results, say
 
 _WORDS = {
@@ -49,7 +49,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "loses signals", kind_lost)
     results().print(table)
     for one in tried.plans or ():
-        say(*plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan"))
+        say(*plan_lines(one, f"{counted(one.orders, 'order')}: the plan"))
     for order, changes in tried.inputs or ():
         say(*input_lines(changes, f"{order}: the input"))
     if not tried.eligible:

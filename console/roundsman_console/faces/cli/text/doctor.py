@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from roundsman_console.base.hints import hint
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.finding.report import INSPECTS, Finding, Repair, Report
 from roundsman_console.facts.finding.table import Severity
 

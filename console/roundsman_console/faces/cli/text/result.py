@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from roundsman_console.base.result import rows_of, shown_fields
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import results, say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from rich.text import Text
 from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.faces.cli.cells import plain
+from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.order.effects import erased_words, left_out_words
 from roundsman_console.facts.order.timeline import Happening, later_words
 

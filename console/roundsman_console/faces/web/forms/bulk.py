@@ -5,7 +5,6 @@ over exactly the orders that its dry run was about, whatever the filter matches 
 supervisor decides on each before it sends.
 """
 
-import hashlib
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,9 @@ from urllib.parse import urlencode
 
 from roundsman.model.bulk_run import OrderGroup, Run, Terms
 from roundsman.model.instants import iso
+from roundsman.model.json import sha256
 from roundsman.model.states import TaskState
+from roundsman_console.acts import verbs
 from roundsman_console.acts.actor import read_name
 from roundsman_console.acts.bulk.completed import selects_completed
 from roundsman_console.acts.bulk.dry_run import (
@@ -33,10 +34,10 @@ from roundsman_console.acts.bulk.limits import (
 )
 from roundsman_console.acts.bulk.start import new_run, start_run
 from roundsman_console.acts.bulk.words import order_of_going, search_words
-from roundsman_console.acts.order.changes_text import plan_lines
+from roundsman_console.acts.changes import plan_lines
 from roundsman_console.acts.order.corrections import corrects, known_workflows
-from roundsman_console.acts.order.verbs import OF_ONE_OR_MANY, OrderVerb
-from roundsman_console.acts.verb import Form
+from roundsman_console.acts.order.verbs import OrderVerb
+from roundsman_console.acts.verb import Asked, Form, Item, Preview, Progress, no_progress
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
@@ -48,30 +49,27 @@ from roundsman_console.base.errors import (
     WrongFields,
 )
 from roundsman_console.base.limits import STOP_AT
+from roundsman_console.base.result import Result
 from roundsman_console.faces.web.command_page import (
     CommandPage,
     FormCommand,
     FormField,
-    Item,
     NextStep,
     fields_of,
     incident_of,
-    not_sent,
     page_of,
     read_both,
     reason_of,
 )
-from roundsman_console.faces.web.dry_run_pages import shown_or_followed
 from roundsman_console.faces.web.forms.order import in_states
-from roundsman_console.faces.web.kept import Kept
+from roundsman_console.faces.web.previews import agreed_preview, search
 from roundsman_console.faces.web.selection_fields import (
     asked_of,
     for_command,
     option_text,
     selection_of,
 )
-from roundsman_console.faces.web.session import GO, Session
-from roundsman_console.faces.web.work import Work
+from roundsman_console.faces.web.session import Session
 from roundsman_console.facts.group.reading import states_of_group
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.inspector import Inspector
@@ -121,31 +119,21 @@ DEFAULTS = {
 }
 
 
-MANY: Mapping[str, type[OrderVerb]] = {f"{verb.name}-all": verb for verb in OF_ONE_OR_MANY}
-"""The verbs that are offered for all orders of a filter. The engine decides for each order."""
 IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
 """The states of the members of failure groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The run of a dry run, and its orders."""
+def verbs_on_many() -> dict[str, type[OrderVerb]]:
+    """Return the verbs that are offered for all orders of a filter, by their names in the browser.
 
-    run: Run
-    orders: Sequence[str]
-
-    @property
-    def version(self) -> str:
-        """Which orders they are, for the signature of the form."""
-        return hashlib.sha256("\n".join(self.orders).encode()).hexdigest()
-
-
-CHOSEN: Kept[Chosen] = Kept()
+    The engine decides for each order.
+    """
+    return {f"{verb.name}-all": verb for verb in verbs.order_verbs() if verb.of_many}
 
 
 def commands_on_many() -> dict[str, FormCommand]:
     """Return the commands on many orders, by their names in the browser."""
-    return {name: _starts(name, verb) for name, verb in MANY.items()}
+    return {name: _starts(name, verb) for name, verb in verbs_on_many().items()}
 
 
 def commands_for(selection: Selection) -> list[tuple[str, str]]:
@@ -156,7 +144,7 @@ def commands_for(selection: Selection) -> list[tuple[str, str]]:
     if missing_in(selection):
         return []
     states = IN_GROUPS if selection.state is None else {selection.state}
-    return [(name, _title(verb)) for name, verb in MANY.items() if verb.states & states]
+    return [(name, _title(verb)) for name, verb in verbs_on_many().items() if verb.states & states]
 
 
 def missing_in(selection: Selection) -> str:
@@ -197,7 +185,7 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
 
     Raises what `_about` raises.
     """
-    verb, asked = MANY[name], asked_of(given, command=True)
+    verb, asked = verbs_on_many()[name], asked_of(given, command=True)
     hidden = for_command(asked)
     about, back = _about(asked, _named(given), verb)
     fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
@@ -270,14 +258,14 @@ def _start(
     stack, by, asked = inspector.stack, read_name(None), asked_of(given, command=True)
     (reason, named), (verb, terms) = read_both(
         lambda: read_both(
-            lambda: reason_of(page, given),
+            lambda: reason_of(kind, given),
             lambda: _checked_names(given, needed=not for_command(asked)),
         ),
         lambda: read_both(lambda: kind.read_form(given, many=True), lambda: _terms(given)),
     )
-    kept = CHOSEN.of(given) if GO in given else None
-    if kept is not None and session.take(given, kept.version):
-        return _begun(inspector, page, kept)
+    kept = agreed_preview(given, session)
+    if kept is not None:
+        return _begun(page, kept, Asked(by, reason, 0))
     selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
     selection, at = selection_of(asked), now()
     if selects_completed(selection):
@@ -286,50 +274,60 @@ def _start(
     if corrects(run.event):
         known_workflows(stack)
 
-    def try_run(work: Work) -> CommandPage:
-        work.counts("finding the orders")
+    def look(progress: Progress) -> Preview:
+        progress("finding the orders")
         planned, choice = choose_for(
             stack,
             run,
             selection,
             named,
-            work.counts,
+            progress,
             newest_plan_asked=verb.newest_plan,
             as_of=at if selects_completed(selection) else None,
         )
-        chosen = Chosen(planned, choice.orders)
-        tried = try_out(stack, chosen.run, choice, work.counts)
-        shown = ""
-        if tried.eligible:
-            shown = session.sign(given, chosen.version)
-            CHOSEN.keep(shown, chosen)
-        return replace(
-            page,
-            sentence=not_sent(given, False) + _words(chosen.run, tried),
-            problems=_notes(chosen.run, tried),
-            items=[replace(one, why=page.labelled(one.why)) for one in _items(chosen.run, tried)],
+        tried = try_out(stack, planned, choice, progress)
+        return Preview(
+            _words(planned, tried),
+            lambda _asked: _start_now(stack, planned, choice.orders),
+            sha256("\n".join(choice.orders)),
+            f"{page.title}?" if tried.eligible else "",
+            notes=_notes(planned, tried),
+            items=_items(planned, tried),
             inputs=tried.inputs or (),
-            asks=tried.eligible > 0,
-            shown=shown,
         )
 
-    return shown_or_followed(inspector, page, try_run)
+    return search(inspector, page, given, session, look)
 
 
-def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPage:
-    """Store the run that was shown."""
-    run = replace(chosen.run, started_at=now())
+@dataclass(frozen=True, slots=True)
+class _Started(Result):
+    run: Run
+
+    def words(self) -> Sequence[str]:
+        return [f"{self.run.id} is stored: the supervisor begins within a minute."]
+
+    def leads_to(self) -> str:
+        return self.run.id
+
+
+def _start_now(stack: DeployedStack, planned: Run, orders: Sequence[str]) -> _Started:
+    """Store the run that was shown. Raises AgentOnHold if an order would wait for a held agent."""
+    run = replace(planned, started_at=now())
+    check_holds(stack, run, orders)
+    return _Started(start_run(stack, run, orders, no_progress))
+
+
+def _begun(page: CommandPage, found: Preview, asked: Asked) -> CommandPage:
     try:
-        check_holds(inspector.stack, run, chosen.orders)
+        started = found.go(asked)
     except AgentOnHold as held:
         return replace(page, sentence=f"{held} {HELD}", refused=True)
-    run = start_run(inspector.stack, run, chosen.orders, _unheard)
-    words = f"{run.id} is stored: the supervisor begins within a minute."
-    follow = f"/bulk/{run.id}"
-    step = NextStep(f"Follow {run.id}", follow)
+    run = started.leads_to()
+    follow = f"/bulk/{run}"
+    page = replace(page, sentence=started.words()[0], done=True)
     if incident_of(page.hidden):
-        return replace(page, sentence=words, done=True, next=[step])
-    return replace(page, sentence=words, done=True, about=run.id, back=follow)
+        return replace(page, next=[NextStep(f"Follow {run}", follow)])
+    return replace(page, about=run, back=follow)
 
 
 HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
@@ -353,7 +351,7 @@ def _notes(run: Run, tried: Tried) -> list[str]:
     notes = [f"{search_words(tried)}."] if tried.examined else []
     notes += [HELD] if tried.held and not run.terms.anyway else []
     for one in tried.plans or ():
-        notes += plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan")
+        notes += plan_lines(one, f"{counted(one.orders, 'order')}: the plan")
     return notes
 
 
@@ -403,7 +401,3 @@ def _rate(given: Form) -> float:
     except ValueError as error:
         why = f"{given['rate']!r} is not a number of orders a second."
         raise WrongFields({"rate": why}) from error
-
-
-def _unheard(_progress: str) -> None:
-    """The progress of storing a run is not shown: the page appears when it is stored."""

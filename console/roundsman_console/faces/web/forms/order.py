@@ -11,18 +11,12 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import CommandSource
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.acts import verbs
 from roundsman_console.acts.actor import read_name
-from roundsman_console.acts.order.changes_text import plan_lines
-from roundsman_console.acts.order.commands import CommandResult, send_command, task_after
-from roundsman_console.acts.order.erasure import erase_order
-from roundsman_console.acts.order.verbs import (
-    OF_ONE_OR_MANY,
-    OF_ORDERS,
-    EraseVerb,
-    OrderVerb,
-    ResubmitVerb,
-    RunVerb,
-)
+from roundsman_console.acts.changes import plan_lines
+from roundsman_console.acts.order.send import send_command, task_after
+from roundsman_console.acts.order.sent import CommandResult
+from roundsman_console.acts.order.verbs import OrderVerb, ResubmitVerb, RunVerb
 from roundsman_console.acts.set_aside.edits import edited_body, laid_out
 from roundsman_console.acts.verb import Form
 from roundsman_console.base.clock import now
@@ -62,23 +56,31 @@ def commands_on_orders() -> dict[str, FormCommand]:
     """Return the commands on an order, and on a new one, by their names in the browser."""
     found = {
         verb.name: FormCommand(verb.name, partial(_show, verb), partial(_order_command, verb))
-        for verb in OF_ONE_OR_MANY
+        for verb in verbs.order_verbs()
     }
-    return {
-        **found,
-        "erase": FormCommand("erase", _show_erase, _erase),
-        "submit": FormCommand("submit", _show_submit, _submit),
-    }
+    return {**found, "submit": FormCommand("submit", _show_submit, _submit)}
 
 
 def links_of(task: Task) -> list[type[OrderVerb]]:
     """Return the verbs that are offered for the task; none for one that is erased."""
-    return [] if task.erased_at is not None else [verb for verb in OF_ORDERS if verb.fits(task)]
+    if task.erased_at is not None:
+        return []
+    return [verb for verb in verbs.order_verbs() if verb.fits(task)]
 
 
 def _show(verb: type[OrderVerb], inspector: Inspector, given: Form) -> CommandPage:
-    page, task, plan = _of_order(inspector, verb, given)
-    return _with_input(page, _input_of(inspector, verb, task, plan))
+    return _of_order(inspector, verb, given).page
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The order of a form."""
+
+    page: CommandPage
+    task: Task | None
+    """None if the form is confirmed by the id of the order, which may have no task any more."""
+    plan: Plan | None
+    input: "_Input | None"
 
 
 def _with_input(page: CommandPage, found: "_Input | None") -> CommandPage:
@@ -89,14 +91,19 @@ def _with_input(page: CommandPage, found: "_Input | None") -> CommandPage:
     return replace(page, form={INPUT: laid_out(found.shown), **page.form})
 
 
-def _of_order(
-    inspector: Inspector, verb: type[OrderVerb], given: Form
-) -> tuple[CommandPage, Task, Plan | None]:
-    task, plan, _ = inspector.task(given.get("order", ""))
+def _of_order(inspector: Inspector, verb: type[OrderVerb], given: Form) -> _Order:
+    order = given.get("order", "")
+    if verb.names_order:
+        page = page_of(verb, order, "order", f"/orders/{quote(order, safe='')}", given)
+        page = replace(page, fields=(*page.fields, CONFIRM))
+        return _Order(in_states(page, verb, ()), None, None, None)
+    task, plan, _ = inspector.task(order)
     page = page_of(verb, task.task_id, "order", f"/orders/{task.task_id}", given)
     names = step_names(task, plan)
     stands = may_stand(task, plan) if verb.undoes else ()
-    return in_states(replace(page, steps=names, stands=stands), verb, {task.state}), task, plan
+    page = in_states(replace(page, steps=names, stands=stands), verb, {task.state})
+    found = _input_of(inspector, verb, task, plan)
+    return _Order(_with_input(page, found), task, plan, found)
 
 
 def in_states(
@@ -156,20 +163,21 @@ def _as_meant(given: Form, found: _Input | None) -> Form:
 def _order_command(
     kind: type[OrderVerb], inspector: Inspector, given: Form, session: Session
 ) -> CommandPage:
-    page, task, plan = _of_order(inspector, kind, given)
-    version, by = str(task.version), read_name(None)
-    original = _input_of(inspector, kind, task, plan)
-    page = _with_input(page, original)
-    reason, verb = read_both(
-        lambda: reason_of(page, given), lambda: kind.read_form(_as_meant(given, original))
+    found, by = _of_order(inspector, kind, given), read_name(None)
+    page, task, plan = found.page, found.task, found.plan
+    (reason, _), verb = read_both(
+        lambda: read_both(lambda: reason_of(kind, given), lambda: _confirmed(page, given)),
+        lambda: kind.read_form(_as_meant(given, found.input)),
     )
+    send = partial(send_command, inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT)
+    looked = send(dry_run=True) if task is None else None
+    task = looked.task if looked is not None else task
+    version = str(task.version) if task else "no task"
     go = agreed(given, session, version)
-    result = send_command(
-        inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
-    )
+    result = looked if looked is not None and not go else send(dry_run=not go)
     asks = result.outcome is CommandOutcome.DRY_RUN
     sentence = page.labelled(result.sentence)
-    if asks and verb.name == RunVerb.name:
+    if asks and task is not None and verb.name == RunVerb.name:
         sentence = f"{sentence} {_begins_now(task, plan)}"
     if asks and result.plan is not None:
         sentence += " The order would continue under the newest plan."
@@ -184,7 +192,9 @@ def _order_command(
         return asking(page, given, session, version, sentence)
     if result.outcome is CommandOutcome.DONE:
         sentence = f"Done. The history of {page.about} has: {sentence}"
-    return _result_page(page, given, result, sentence, go=go)
+    refused = result.outcome is CommandOutcome.REFUSED
+    words = not_sent(given, go) + sentence
+    return replace(page, sentence=words, refused=refused, done=go and not refused)
 
 
 def _begins_now(task: Task, plan: Plan | None) -> str:
@@ -198,15 +208,6 @@ def _begins_now(task: Task, plan: Plan | None) -> str:
     if not waits:
         return "It would go on now."
     return f"The next attempt of {span(waits)} would begin now; nothing else changes."
-
-
-def _result_page(
-    page: CommandPage, given: Form, result: CommandResult, sentence: str, *, go: bool
-) -> CommandPage:
-    """Return the page of a command that was sent, or is refused."""
-    refused = result.outcome is CommandOutcome.REFUSED
-    words = not_sent(given, go) + sentence
-    return replace(page, sentence=words, refused=refused, done=go and not refused)
 
 
 def _changes(
@@ -232,34 +233,11 @@ def _change(name: str, before: Task, after: Task) -> StepChange | None:
     return StepChange(name, old.process_state, new.process_state, key)
 
 
-def _show_erase(_inspector: Inspector, given: Form) -> CommandPage:
-    # The order may have no task any more: its retention is over, or its record was lost.
-    order = given.get("order", "")
-    page = page_of(EraseVerb, order, "order", f"/orders/{quote(order, safe='')}", given)
-    does = f"{page.does} The reason is kept: do not write personal data in it."
-    return replace(page, does=does, fields=(CONFIRM,))
-
-
-def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-    page, by, order = _show_erase(inspector, given), read_name(None), given.get("order", "")
-    reason, confirmed = read_both(lambda: reason_of(page, given), lambda: _confirmed(given, order))
-    stack = inspector.stack
-    result = erase_order(stack, order, by=by, reason=reason, wait=WAIT, dry_run=True)
-    version = str(result.task.version) if result.task else "no task"
-    go = confirmed and agreed(given, session, version)
-    if go:
-        result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
-    if result.outcome is CommandOutcome.DRY_RUN:
-        return asking(page, given, session, version, result.sentence)
-    return _result_page(page, given, result, result.sentence, go=go)
-
-
-def _confirmed(given: Form, order: str) -> bool:
-    """Return True if the order's id was typed. Raises WrongFields if not."""
-    if given.get(CONFIRM.name, "").strip() != order:
+def _confirmed(page: CommandPage, given: Form) -> None:
+    """Raise WrongFields if the order's id is to be typed, and was not."""
+    if CONFIRM in page.fields and given.get(CONFIRM.name, "").strip() != page.about:
         why = "Give the order's id to confirm that its contents are removed for ever."
         raise WrongFields({CONFIRM.name: why})
-    return True
 
 
 def _show_submit(inspector: Inspector, given: Form) -> CommandPage:

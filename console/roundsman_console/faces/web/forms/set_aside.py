@@ -1,7 +1,7 @@
 """Rejected messages and dead letters: corrected, sent again, and deleted."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +14,8 @@ from roundsman_console.acts.set_aside.again import (
     send_corrected,
 )
 from roundsman_console.acts.set_aside.edits import difference, edited_body, laid_out, masked_changes
-from roundsman_console.acts.set_aside.verbs import (
-    DropDeadLetterVerb,
-    DropRejectedVerb,
-    DropVerb,
-    RedriveVerb,
-)
-from roundsman_console.acts.verb import Form
+from roundsman_console.acts.set_aside.verbs import RedriveVerb
+from roundsman_console.acts.verb import Form, Item
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import InvalidArgument, WrongFields
@@ -28,7 +23,6 @@ from roundsman_console.faces.web.command_page import (
     CommandPage,
     FormCommand,
     FormField,
-    Item,
     agreed,
     asking,
     not_sent,
@@ -62,12 +56,10 @@ ANYWAY = FormField("anyway", "Send it even if it would be rejected again", "chec
 def commands_on_messages() -> dict[str, FormCommand]:
     """Return the commands on rejected messages and dead letters, by their names in the browser."""
     return {
-        "resend": _form("rejected resend", REJECTED, _show, _correct),
+        "resend": _form("rejected resend", REJECTED),
         "resend-all": FormCommand("rejected resend", _show_resend_all, _resend_all),
-        "drop-rejected": _form(DropRejectedVerb.name, REJECTED, _show_drop, _drop),
         "redrive": FormCommand(RedriveVerb.name, _show_redrive, _redrive),
-        "correct": _form("dlq redrive", DEAD, _show, _correct),
-        "drop-dead": _form(DropDeadLetterVerb.name, DEAD, _show_drop, _drop),
+        "correct": _form("dlq redrive", DEAD),
     }
 
 
@@ -79,8 +71,6 @@ class _Kind:
     back: str
     correct: str
     does: str
-    drop: str
-    drop_verb: type[DropVerb]
 
     @contextmanager
     def held(self, stack: DeployedStack, given: Form) -> Iterator[tuple[QueuePeek, "_Message"]]:
@@ -96,8 +86,6 @@ REJECTED = _Kind(
     "resend",
     "Sends the message to its queue again, as you correct it here, and deletes the rejected one. "
     "The code that handles the message checks it first.",
-    "drop-rejected",
-    DropRejectedVerb,
 )
 DEAD = _Kind(
     True,
@@ -105,8 +93,6 @@ DEAD = _Kind(
     "correct",
     "Sends the order event to its queue again, as you correct it here, and deletes the dead "
     "letter. The code that handles the event checks it first.",
-    "drop-dead",
-    DropDeadLetterVerb,
 )
 
 
@@ -136,12 +122,6 @@ class _Message:
         """Why it is where it is."""
         return [str(problem) for problem in self.one.problems]
 
-    def drop(self, given: Form) -> CommandPage:
-        """Return the form that deletes it."""
-        kind = self.kind
-        page = page_of(kind.drop_verb, self.one.message_id, "message", kind.back, given, kind.drop)
-        return replace(page, text=laid_out(self.masked), problems=self.problems)
-
     def correction(self, given: Form) -> CommandPage:
         """Return the form that corrects it."""
         return CommandPage(
@@ -158,23 +138,13 @@ class _Message:
         )
 
 
-def _form(
-    verb: str,
-    kind: _Kind,
-    show: Callable[[_Kind, Inspector, Form], CommandPage],
-    carry_out: Callable[[_Kind, Inspector, Form, Session], CommandPage],
-) -> FormCommand:
-    return FormCommand(verb, partial(show, kind), partial(carry_out, kind))
+def _form(verb: str, kind: _Kind) -> FormCommand:
+    return FormCommand(verb, partial(_show, kind), partial(_correct, kind))
 
 
 def _show(kind: _Kind, inspector: Inspector, given: Form) -> CommandPage:
     with kind.held(inspector.stack, given) as (_, message):
         return message.correction(given)
-
-
-def _show_drop(kind: _Kind, inspector: Inspector, given: Form) -> CommandPage:
-    with kind.held(inspector.stack, given) as (_, message):
-        return message.drop(given)
 
 
 def _correct(kind: _Kind, inspector: Inspector, given: Form, session: Session) -> CommandPage:
@@ -205,18 +175,6 @@ def _correct(kind: _Kind, inspector: Inspector, given: Form, session: Session) -
         problems=[str(problem) for problem in judged.problems],
         shown="" if refused else session.sign(given, message.version),
     )
-
-
-def _drop(kind: _Kind, inspector: Inspector, given: Form, session: Session) -> CommandPage:
-    """Delete the message if that was shown; return the page that asks for it, or says so."""
-    with kind.held(inspector.stack, given) as (look, message):
-        page = message.drop(given)
-        if agreed(given, session, message.version):
-            for letter in message.one.letters:
-                look.delete(letter)
-            return replace(page, sentence=f"Deleted {page.about}.", done=True, text="")
-    would = f"{page.about} would be deleted for good. Nobody can undo that."
-    return asking(page, given, session, message.version, would)
 
 
 # Several messages

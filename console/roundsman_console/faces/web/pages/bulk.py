@@ -6,9 +6,9 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.acts.bulk.start import POSSIBLE, bulk_runs_of, find_run
-from roundsman_console.faces.web.forms.bulk import MANY
-from roundsman_console.faces.web.page_parts import part
+from roundsman_console.faces.web.forms.bulk import verbs_on_many
 from roundsman_console.faces.web.runs_of_group import group_of
+from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.inspector import Inspector
 
 RUNS = 20
@@ -25,7 +25,7 @@ def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, ob
         "runs": bulk_runs_of(inspector.stack).newest(RUNS, unreadable.append),
         "unreadable": unreadable,
         "kind_of": kind_of,
-        "commands": [(name, command.title) for name, command in MANY.items()],
+        "commands": [(name, command.title) for name, command in verbs_on_many().items()],
         **RESULTS,
     }
 

@@ -14,8 +14,8 @@ from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
 from roundsman_console.faces.web.drawings.columns import failure_curve
-from roundsman_console.faces.web.forms.bulk import MANY, form_on_many
-from roundsman_console.faces.web.forms.hold import form_on
+from roundsman_console.faces.web.forms.bulk import form_on_many, verbs_on_many
+from roundsman_console.faces.web.forms.stack_verb import form_on
 from roundsman_console.faces.web.pages.incident import (
     acts_of,
     hold_of,
@@ -157,11 +157,11 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
     found: dict[str, CommandPage | None] = dict.fromkeys(("hold", "release", "go_on"))
     if group.agent is not None:
         given = {INCIDENT: group.id, "agent": group.agent.name}
-        release = form_on(group.agent, ReleaseVerb, given)
+        release = form_on(ReleaseVerb, ReleaseVerb.on_agent(group.agent), given)
         if not release.impossible:
             found["release"] = replace(release, reason_label="Reason for the release")
         elif group.count.count:
-            hold = form_on(group.agent, HoldVerb, given)
+            hold = form_on(HoldVerb, HoldVerb.on_agent(group.agent), given)
             found["hold"] = replace(hold, reason_label="Reason for the hold")
     name = _lets_go_on(group)
     if group.count.count and name:
@@ -195,7 +195,7 @@ def _others(group: GroupNow) -> Sequence[NextStep]:
         whole,
         *(
             NextStep(form_on_many(name, {"group": group.id}, ()).title, f"/commands/{name}?{about}")
-            for name, verb in MANY.items()
+            for name, verb in verbs_on_many().items()
             if name != main and verb.states & frozenset(_states(group))
         ),
     )

@@ -17,7 +17,7 @@ from roundsman_console.acts.bulk.start import bulk_runs_of
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
-from roundsman_console.faces.web.released import Released, released_here
+from roundsman_console.faces.web.released import ReleasedHere, released_here
 from roundsman_console.faces.web.runs_of_group import runs_over
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
@@ -85,14 +85,14 @@ def many_orders(group: GroupNow) -> str:
     return f"{many} order{'' if group.count.count == 1 else 's'}"
 
 
-def last_release(inspector: Inspector, group: GroupNow) -> Released | None:
+def last_release(inspector: Inspector, group: GroupNow) -> ReleasedHere | None:
     """Return the last release of the agent in this console since the group began; None if none."""
     if group.agent is None or group.first_at is None:
         return None
     return next(reversed(released_here(inspector, group.agent.name, group.first_at)), None)
 
 
-def is_quiet_since(released: Released | None, group: GroupNow) -> bool:
+def is_quiet_since(released: ReleasedHere | None, group: GroupNow) -> bool:
     """Return whether the agent was released, and no order has failed for this cause since."""
     return released is not None and (group.last_at is None or group.last_at <= released.at)
 
@@ -102,7 +102,7 @@ def still_fails(
     at: int,
     *,
     held: bool = False,
-    released: Released | None = None,
+    released: ReleasedHere | None = None,
     runs: Sequence[BulkRecord] = (),
 ) -> str:
     """Return in a sentence whether orders still fail for this cause at `at` (epoch ms).
@@ -247,7 +247,7 @@ def _hold_act(hold: Hold) -> Act:
     return Act(hold.since, f"hold of {hold.agent} for {lasts} by {hold.by}: {hold.reason}.")
 
 
-def _release_act(one: Released) -> Act:
+def _release_act(one: ReleasedHere) -> Act:
     why = f": {one.reason}" if one.reason else ""
     return Act(one.at, f"release of {one.agent} by {one.by}{why}.")
 

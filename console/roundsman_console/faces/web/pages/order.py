@@ -15,7 +15,7 @@ from roundsman_console.base.result import document_of
 from roundsman_console.faces.web.drawings.gantt import bars
 from roundsman_console.faces.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.faces.web.forms.order import links_of
-from roundsman_console.faces.web.page_parts import part
+from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.effects import erased_words, left_out_words, may_stand
 from roundsman_console.facts.order.failure import (
@@ -24,7 +24,7 @@ from roundsman_console.facts.order.failure import (
     failures,
     rows_by_step,
 )
-from roundsman_console.facts.order.lookup import find_shown, shown_input, why_of
+from roundsman_console.facts.order.lookup import find_shown, shown_input
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     agent_words,
@@ -35,6 +35,7 @@ from roundsman_console.facts.order.step_text import (
     step_facts,
 )
 from roundsman_console.facts.order.timeline import entries, happenings, not_known
+from roundsman_console.facts.order.why_facts import why_of
 from roundsman_console.inspector import Inspector
 
 MOST_ITEMS = 8

@@ -9,7 +9,7 @@ from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.task import Task
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.faces.web.choices import choices_of
-from roundsman_console.faces.web.forms.bulk import MANY, commands_for, missing_in
+from roundsman_console.faces.web.forms.bulk import commands_for, missing_in, verbs_on_many
 from roundsman_console.faces.web.selection_fields import (
     asked_of,
     choices_with,
@@ -82,7 +82,7 @@ def short_address(path: str, given: Iterable[tuple[str, str]]) -> str | None:
     chosen = [text for name, text in fields if name == CHOSEN]
     command = next((text for name, text in fields if name == DO), None)
     if command is not None:
-        if command not in MANY:
+        if command not in verbs_on_many():
             raise InvalidArgument("There is no such command for many orders.")
         query = urlencode({"orders": "\n".join(chosen)}) if chosen else ""
         return _address(f"/commands/{command}", query)
@@ -125,7 +125,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
             for name, title in commands_for(selection)
         ],
         "missing": missing_in(selection),
-        "on_chosen": [(name, verb.title.split()[0]) for name, verb in MANY.items()],
+        "on_chosen": [(name, verb.title.split()[0]) for name, verb in verbs_on_many().items()],
         "more_asked": any(asked[name] for name, one in FILTERS.items() if one.folded),
         "first_page": _address("/orders", urlencode(kept)),
         "is_first": not any(given.get(name) for name in ("after", "before", "skip", "count")),

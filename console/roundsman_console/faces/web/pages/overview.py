@@ -12,9 +12,9 @@ from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
+from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.drawings.columns import chart
-from roundsman_console.faces.web.page_parts import Part, part
-from roundsman_console.faces.web.remembered import Remembered
+from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.report import Finding, Report
 from roundsman_console.facts.finding.table import StandingKind
@@ -27,11 +27,11 @@ from roundsman_console.inspector import Inspector
 
 T = TypeVar("T")
 
-THROUGHPUT: Remembered[Throughput] = Remembered(
+THROUGHPUT: Cached[Throughput] = Cached(
     keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
 )
 """The orders accepted and ended in the last day."""
-CHECKED: Remembered[Report] = Remembered(
+CHECKED: Cached[Report] = Cached(
     keep=5 * MINUTE  # a check makes about a hundred requests
 )
 """What the doctor found."""

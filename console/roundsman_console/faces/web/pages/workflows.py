@@ -25,10 +25,10 @@ from roundsman_console.aws.metrics import (
 )
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import NotFound
+from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.choices import choices_of
 from roundsman_console.faces.web.drawings.graph import draw
-from roundsman_console.faces.web.page_parts import Part, part
-from roundsman_console.faces.web.remembered import Remembered
+from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.orders.census import StackCensus, take_census
 from roundsman_console.facts.orders.listing import WITHIN, find
 from roundsman_console.facts.orders.selection import Selection
@@ -94,9 +94,9 @@ class InPeriod(Generic[T]):
     """The start of the period, as a text in UTC: `2026-12-01 09:42`."""
 
 
-ENDS: dict[str, Remembered[InPeriod[Mapping[str, Ends]]]] = {}
-CENSUS: Remembered[StackCensus] = Remembered(MINUTE)  # it may read the whole index
-TIMES: dict[tuple[str, str], Remembered[InPeriod[Mapping[str, StepTimes]]]] = {}
+ENDS: dict[str, Cached[InPeriod[Mapping[str, Ends]]]] = {}
+CENSUS: Cached[StackCensus] = Cached(MINUTE)  # it may read the whole index
+TIMES: dict[tuple[str, str], Cached[InPeriod[Mapping[str, StepTimes]]]] = {}
 """What was read of each period, and of each plan in it."""
 
 
@@ -173,7 +173,7 @@ def _ends(
 
     if not has_step_metrics(inspector.stack):
         return Part(None)
-    kept = ENDS.setdefault(period, Remembered(KEEP))
+    kept = ENDS.setdefault(period, Cached(KEEP))
     return part(lambda: kept.get(inspector, measure))
 
 
@@ -187,7 +187,7 @@ def _times(
 
     if not has_step_metrics(inspector.stack):
         return Part(None)
-    kept = TIMES.setdefault((period, plan.hash), Remembered(KEEP))
+    kept = TIMES.setdefault((period, plan.hash), Cached(KEEP))
     return part(lambda: kept.get(inspector, measure))
 
 

@@ -1,7 +1,4 @@
-"""The verbs on orders as commands: resubmit, undo, cancel, resolve, extend, run and move.
-
-Each is for one order or, as a bulk run, for several.
-"""
+"""The command of a verb on orders: for one order or, as a bulk run, for several."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -10,21 +7,12 @@ from typing import Annotated
 import typer
 
 from roundsman.model.states import TaskState
-from roundsman_console.acts.order.verbs import (
-    CancelVerb,
-    ExtendVerb,
-    MoveVerb,
-    OrderVerb,
-    ResolveVerb,
-    ResubmitVerb,
-    RunVerb,
-    UndoVerb,
-)
+from roundsman_console.acts.order.verbs import OrderVerb
 from roundsman_console.acts.verb import Argument, FieldKind
 from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.faces.cli.act import execute
 from roundsman_console.faces.cli.errors import sentences
-from roundsman_console.faces.cli.options import As, read_common
+from roundsman_console.faces.cli.options import MANY, As, read_common
 from roundsman_console.faces.cli.verb_options import (
     as_typed,
     command_with,
@@ -43,22 +31,30 @@ Orders = Annotated[
     ),
 ]
 
+Order = Annotated[str, typer.Argument(metavar="ORDER", help="The order's id.")]
+
 AS_OF = "as_of"
 """The parameter that only a command on completed orders has."""
 _COMMON = inspect.signature(read_common, eval_str=True).parameters
 
 
-def _command(verb: type[OrderVerb]) -> Callable[..., None]:
+def command_on_orders(verb: type[OrderVerb]) -> Callable[..., None]:
+    """Make the command of a verb on orders."""
     step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
-    names = [name for name in _COMMON if name != AS_OF or TaskState.COMPLETED in verb.states]
+    left_out = () if verb.of_many else MANY
+    names = [
+        name
+        for name in _COMMON
+        if name not in left_out and (name != AS_OF or TaskState.COMPLETED in verb.states)
+    ]
     takes_by = any(one.option == "--by" for one in verb.arguments())
 
     def command(**typed: object) -> None:
         with sentences():
             act = read_common(**{name: typed[name] for name in names})
-            words = typed.get("orders")
+            words = typed.get("orders") or []
             orders, named = _split(
-                verb, step, list(words) if isinstance(words, list) else [], act.selection
+                verb, step, words if isinstance(words, list) else [str(words)], act.selection
             )
             many = len(orders) != 1 or act.selection is not None
             asked = verb.read({**as_typed(verb, typed), **named}, many=many)
@@ -67,12 +63,14 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     common = {name: _COMMON[name] for name in names} | {"reason": reason_of(verb)}
     if takes_by:
         common["by"] = common["by"].replace(annotation=As)
-    parameters = [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
+    parameters = [_words(verb, step), *parameters_of(verb), *_dry_run(verb), *common.values()]
     return command_with(command, verb.help(), parameters)
 
 
-def _words(step: Argument | None) -> inspect.Parameter:
+def _words(verb: type[OrderVerb], step: Argument | None) -> inspect.Parameter:
     """The orders, with the step that follows them if the verb is about one."""
+    if not verb.of_many:
+        return parameter("orders", Order, inspect.Parameter.empty)
     if step is None:
         return parameter("orders", Orders, None)
     if step.required:
@@ -106,12 +104,3 @@ def _dry_run(verb: type[OrderVerb]) -> Iterator[inspect.Parameter]:
     if verb.dry_run:
         option = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
         yield parameter("dry_run", option, False)
-
-
-resubmit_command = _command(ResubmitVerb)
-undo_command = _command(UndoVerb)
-cancel_command = _command(CancelVerb)
-resolve_command = _command(ResolveVerb)
-extend_command = _command(ExtendVerb)
-run_command = _command(RunVerb)
-move_command = _command(MoveVerb)

@@ -10,7 +10,7 @@ from roundsman_console.inspector import Inspector
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class Cached(Generic[T]):
     """A value of a stack that is read at most every `keep` ms. An error is not remembered."""
 
     def __init__(self, keep: int) -> None:

@@ -1,11 +1,17 @@
-"""What reconciling would do and has done, in words."""
+"""What reconciling would do and has done, in words and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from roundsman.command_line import REASON, command_line
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import iso
 from roundsman_console.acts.reconcile.reconcile import Does, Reconciliation, RestoredOrder
+from roundsman_console.acts.verb import Asked
 from roundsman_console.base.counted import counted
+from roundsman_console.base.result import HIDDEN, Result
 from roundsman_console.facts.order.step_text import span
 
 WORDS = {
@@ -18,8 +24,70 @@ WORDS = {
 }
 
 
-def summary(found: Reconciliation) -> list[str]:
-    """Return the counts in words, a line each; counts of zero are left out."""
+MOST_SHOWN = 50
+"""The number of orders with a note that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotedOrder:
+    """What a person should know of an order."""
+
+    order: str
+    state: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Result):
+    """What would be done about the orders of restored tables."""
+
+    reconciliation: Reconciliation
+
+    def words(self) -> Sequence[str]:
+        return [line.removeprefix("- ") for line in self.lines()]
+
+    def lines(self) -> Sequence[str]:
+        more = len(for_people(self.reconciliation)) - MOST_SHOWN
+        noted = [f"- {more} more than these have a note: see --json"] if more > 0 else []
+        return [*_summary(self.reconciliation), *noted]
+
+    def rows(self) -> Sequence[NotedOrder]:
+        known = for_people(self.reconciliation)[:MOST_SHOWN]
+        return [NotedOrder(one.order, one.state or "", note_of(one)) for one in known]
+
+    def document(self) -> Mapping[str, Any]:
+        return self.reconciliation.document()
+
+
+@dataclass(frozen=True, slots=True)
+class Began(Result):
+    """That the orders are sent now."""
+
+    asked: Annotated[Asked, HIDDEN]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled(Restored):
+    """What was done about the orders of restored tables."""
+
+    def words(self) -> Sequence[str]:
+        return self.lines()
+
+    def lines(self) -> Sequence[str]:
+        found = self.reconciliation
+        return [
+            f"{counted(len(found.sent), 'order')} sent to the scheduler.",
+            *_how_to_resume(found),
+        ]
+
+    def rows(self) -> Sequence[NotedOrder]:
+        return ()
+
+    def error(self) -> Exception | None:
+        return self.reconciliation.error
+
+
+def _summary(found: Reconciliation) -> list[str]:
     counts = found.counts
     lines = [f"The tables as of {iso(found.restored_to)}:"]
     lines += [f"- {counts[does]} {WORDS[does]}" for does in Does if counts[does]]
@@ -53,7 +121,7 @@ def what_it_does(found: Reconciliation) -> str:
     return does[:1].upper() + does[1:]
 
 
-def how_to_resume(found: Reconciliation) -> list[str]:
+def _how_to_resume(found: Reconciliation) -> list[str]:
     """Return a line with the command that resumes each bulk run that is paused."""
     return [
         f"Once you know that it may go on: {command_line('bulk resume', one, options=REASON)}"

@@ -21,7 +21,7 @@ MOST = 8
 """The number of decisions that are kept; one may be about 100,000 orders."""
 
 
-class Kept(Generic[T]):
+class ExpiringValues(Generic[T]):
     """The newest `most` values by name, such as the form's field SHOWN, each for `longest` ms."""
 
     def __init__(self, *, most: int = MOST, longest: int = LONGEST) -> None:
