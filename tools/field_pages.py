@@ -71,13 +71,12 @@ def _several(*tables: "tuple[str, AnyTable, type]") -> str:
     return "\n\n".join(found)
 
 
-def table(fields: "AnyTable", kind: type, *others: type) -> str:
+def table(fields: "AnyTable", kind: type) -> str:
     """Return one list of a page: the fields by which a type is read and written.
 
-    What the type itself does not explain is explained by one of the others. Raises ValueError if an
-    attribute has no docstring.
+    Raises ValueError if an attribute has no docstring.
     """
-    meanings = {name: text for one in (*others, kind) for name, text in docstrings(one).items()}
+    meanings = docstrings(kind)
     rows: list[str] = []
     for field in fields.fields:
         if field.attribute not in meanings:

@@ -597,7 +597,7 @@ def runs_that_finish_early(patch: Patch) -> None:
 
 def runs_that_send_nothing(patch: Patch) -> None:
     def post(self: bulk_runs._Visit, tasks: Sequence[tuple[PlannedOrder, Task]]) -> None:
-        self._set(were_sent(self._record.progress, [task.task_id for _, task in tasks]))
+        self._set(were_sent(self.record.progress, [task.task_id for _, task in tasks]))
 
     patch.setattr(bulk_runs._Visit, "_post", post)
 
