@@ -38,7 +38,7 @@ from roundsman_console.base.result import shown_fields
 from roundsman_console.faces.web import documents as ui
 from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.audit import documents as audit
-from roundsman_console.facts.cost import documents as cost
+from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
@@ -48,7 +48,7 @@ from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.table import record as tables
-from roundsman_dev.changes import documents as changes
+from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
 from roundsman_dev.preflight import documents as preflight
@@ -73,7 +73,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
-    "changes": changes.ChangesReport,
+    "changes": changes.Review,
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,

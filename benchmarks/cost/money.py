@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman_console.faces.cli.text.cost import COLUMNS, volume_rows
+from roundsman_console.facts.cost.estimate import volumes_of
 from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.model import (
     PER_ORDER,
@@ -17,7 +18,6 @@ from roundsman_console.facts.cost.model import (
     units_of,
 )
 from roundsman_console.facts.cost.prices import load_prices
-from roundsman_console.facts.cost.volumes import volumes_of
 
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
@@ -61,7 +61,7 @@ def measure(_setting: Setting) -> Report:
 
 def _month(wanted: Wanted) -> list[list[str]]:
     volumes = volumes_of(wanted, load_figures(), load_prices())
-    return [list(row) for row in volume_rows(volumes)]
+    return [list(row) for row in volume_rows(*volumes)]
 
 
 def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) -> list[list[str]]:

@@ -9,6 +9,7 @@ from roundsman.aws.dynamodb import settled
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
 from roundsman_console.facts.cost import records
+from roundsman_console.facts.cost.estimate import VOLUMES, volumes_of
 from roundsman_console.facts.cost.figures import ShapeUse, load_figures, save_figures
 from roundsman_console.facts.cost.model import (
     MARKED_EVERY,
@@ -22,7 +23,6 @@ from roundsman_console.facts.cost.model import (
     units_of,
 )
 from roundsman_console.facts.cost.prices import load_prices
-from roundsman_console.facts.cost.volumes import VOLUMES, volumes_of
 
 FIGURES, PRICES = load_figures(), load_prices()
 BUSY = 1e12  # orders a month: what an instance reads once in five seconds is of little matter
@@ -195,9 +195,10 @@ def test_a_metric_costs_nothing_in_an_hour_without_orders() -> None:
 
 
 def test_a_profile_is_cheaper_from_the_number_of_orders_at_which_it_becomes_so() -> None:
-    found = volumes_of(MANY, FIGURES, PRICES)
+    volumes, cheaper_from = volumes_of(MANY, FIGURES, PRICES)
     rivals = {one.name: one.usd_per_million for one in rivals_of(MANY, FIGURES, PRICES)}
-    for (profile, rival), orders in found.cheaper_from.items():
+    found = {(one.profile, one.elsewhere): one.orders_per_month for one in cheaper_from}
+    for (profile, rival), orders in found.items():
         assert orders is not None
 
         def less(n: int, profile: str = profile, rival: str = rival) -> bool:
@@ -206,15 +207,17 @@ def test_a_profile_is_cheaper_from_the_number_of_orders_at_which_it_becomes_so()
 
         assert less(orders)
         assert not less(orders - 1)
-    lean = found.cheaper_from["lean", "Step Functions Standard"]
+    lean = found["lean", "Step Functions Standard"]
     assert lean is not None
     assert lean <= 50_000
-    assert [len(each) for each in found.profiles.values()] == [len(VOLUMES)] * 3
+    assert [(one.orders_per_month, len(one.profiles)) for one in volumes] == [
+        (orders, 3) for orders in VOLUMES
+    ]
 
 
 def test_an_order_that_costs_more_here_is_never_cheaper() -> None:
-    found = volumes_of(replace(MANY, service_ms=900_000), FIGURES, PRICES)
-    assert set(found.cheaper_from.values()) == {None}
+    _, found = volumes_of(replace(MANY, service_ms=900_000), FIGURES, PRICES)
+    assert {one.orders_per_month for one in found} == {None}
 
 
 def test_the_same_order_elsewhere_costs_what_its_operations_do() -> None:

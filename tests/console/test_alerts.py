@@ -121,6 +121,7 @@ def test_what_was_set_aside_is_an_alert_in_other_words_than_the_doctors() -> Non
         "count": 2,
         "sentence": "2 messages of SchedulerQueue failed every delivery",
         "next": "roundsman dlq ls SchedulerQueue",
+        "page": "runbook/dead-letters.md",
     }
     [one], [many] = rejected(1), rejected(3)
     assert one.sentence == "1 message was rejected: no redelivery can succeed"

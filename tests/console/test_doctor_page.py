@@ -6,16 +6,26 @@ import re
 from roundsman_console.facts.finding.table import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
-PAGE = RUNBOOK / "doctor.md"
+PAGE, ROOT = RUNBOOK / "doctor.md", RUNBOOK.parent
 _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
+
+
+def link(kind: FindingKind) -> str:
+    """A link to the page of the finding; none to the page that has the table."""
+    path, _, anchor = kind.page.partition("#")
+    if ROOT / path == PAGE:
+        return ""
+    near = path.removeprefix("runbook/") if path.startswith("runbook/") else f"../{path}"
+    title = (ROOT / path).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    return f"[{title}]({near}{anchor and f'#{anchor}'})"
 
 
 def entries() -> str:
     """The table of the doctor's findings, the worst first."""
-    lines = ["| finding | severity | what it means |", "| --- | --- | --- |"]
+    lines = ["| finding | severity | what it means | page |", "| --- | --- | --- | --- |"]
     severities = list(Severity)
     for kind in sorted(FindingKind, key=lambda one: severities.index(one.severity)):
-        lines.append(f"| `{kind}` | {kind.severity} | {kind.means} |")
+        lines.append(f"| `{kind}` | {kind.severity} | {kind.means} | {link(kind)} |")
     return "\n".join([*lines, ""])
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_dev.preflight.documents import CheckStatus
-from roundsman_dev.preflight.preflight import (
+from roundsman_dev.preflight.checks import (
     LEAST_CAP,
     PlannedStack,
     Quota,
@@ -13,6 +12,7 @@ from roundsman_dev.preflight.preflight import (
     check_parameters,
     check_stack,
 )
+from roundsman_dev.preflight.documents import CheckStatus
 from roundsman_dev.project.create import create
 from roundsman_dev.project.planned import planned_stack
 

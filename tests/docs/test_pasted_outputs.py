@@ -23,8 +23,8 @@ from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.target import where
 from roundsman_dev.local.code import check_syntax
 from roundsman_dev.local.watch import name_files, name_functions
+from roundsman_dev.preflight.checks import check_orders
 from roundsman_dev.preflight.open_orders import Function, OrdersRead
-from roundsman_dev.preflight.preflight import check_orders
 from roundsman_dev.prove.deployment import Place
 from roundsman_dev.prove.text import print_plan
 

@@ -91,6 +91,7 @@ STORIES = (
             f"{FORGOTTEN}::test_what_such_a_probe_does_not_find_is_done_once_under_a_new_key",
             f"{FORGOTTEN}::test_any_other_probe_may_not_decide_and_one_bulk_resolve_begins_what_did_not_happen",
             f"{FORGOTTEN}::test_what_happened_is_resolved_with_its_result_and_never_happens_again",
+            f"{FORGOTTEN}::test_a_call_that_lasts_longer_than_it_may_reaches_its_service_before_the_key_is_gone",
         ),
     ),
     Story(

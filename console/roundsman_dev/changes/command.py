@@ -65,7 +65,7 @@ def changes_command(
             with github_output.open("a", encoding="utf-8") as file:
                 file.write(f"change_set={review.change_set or ''}\n")
         if as_json:
-            print(hinted_json(document_of(review.report())))
+            print(hinted_json(document_of(review)))
         if review.stopped:
             complain(stop_sentence(review))
             raise typer.Exit(FAILED)

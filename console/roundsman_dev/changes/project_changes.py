@@ -23,7 +23,7 @@ from roundsman_dev.changes.change_set import (
 from roundsman_dev.changes.engine_first import engine_first
 from roundsman_dev.changes.live import LiveStack, read_live
 from roundsman_dev.changes.package import package
-from roundsman_dev.changes.review import Review, compare_with_live, parameter_values
+from roundsman_dev.changes.review import Review, compare_with_live, parameter_values, reviewed
 from roundsman_dev.changes.whole import StackTemplate
 from roundsman_dev.check.project import AGENTS
 from roundsman_dev.local.parameters import read_template
@@ -132,17 +132,15 @@ class ProjectChanges:
             f"roundsman-{int(time.time())}",
         )
         if made is None:
-            return Review(self.stack, changes)
+            return reviewed(self.stack, changes, ())
         if made.nested:
             changes = changes.joined(read_changes(client, made.arn))
-        return Review(
-            self.stack,
-            changes,
-            made.arn,
-            made.nested,
-            made.refused,
-            tuple(allowed),
-            engine_first(self._sources(), live.settings) if live.exists else (),
+        return replace(
+            reviewed(self.stack, changes, allowed),
+            change_set=made.arn,
+            nested=made.nested,
+            refused=made.refused,
+            engine_first=engine_first(self._sources(), live.settings) if live.exists else (),
         )
 
     def found(self, name: str, allowed: Collection[str]) -> Review:
@@ -159,7 +157,8 @@ class ProjectChanges:
         if found.nested:
             changes = changes.joined(read_changes(client, found.arn))
         self._found[found.arn] = found, live
-        return Review(self.stack, changes, found.arn, found.nested, allowed=tuple(allowed))
+        review = reviewed(self.stack, changes, allowed)
+        return replace(review, change_set=found.arn, nested=found.nested)
 
     def carried_out(self, review: Review) -> Review:
         """Carry out the change set of a review of `found`, and return when the stack is as it says.

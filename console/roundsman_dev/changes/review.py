@@ -2,51 +2,57 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from roundsman_console.base.result import Shown, Unit
 from roundsman_dev.changes.compare import Changes, ResourceChange, compare
-from roundsman_dev.changes.documents import ChangesReport
 from roundsman_dev.changes.live import LiveStack
+from roundsman_dev.changes.rights import Right
 from roundsman_dev.changes.values import mapping_of
 from roundsman_dev.changes.whole import StackTemplate, whole_resources
 
 
-@dataclass(frozen=True, slots=True)
+def _names(changes: Sequence[ResourceChange]) -> list[str]:
+    return [one.name for one in changes]
+
+
+NAMES = Unit(Sequence[str], _names, lambda changes: ", ".join(_names(changes)))
+"""Changes by the names of their resources."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What a deployment would change."""
+    """What a deployment would change, or has changed."""
 
     stack: str
-    changes: Changes
     change_set: str | None = None
-    """The ARN; None if nothing changes."""
+    """The ARN of the change set, for --execute; null if nothing changes."""
     nested: bool = False
-    """Whether AWS looked into the nested stacks."""
+    """Whether AWS looked into the nested stacks; what is listed is complete in any case."""
     refused: str = ""
-    """Why it did not; empty if it did, or if it is not known."""
-    allowed: Collection[str] = ()
-    """The tables and queues that may be lost."""
+    """Why AWS did not look into them; empty if it did, or if it is not known."""
+    changes: Sequence[ResourceChange]
+    passed_on: Sequence[ResourceChange]
+    """Resources that are written as before, and only name what changes."""
+    rights: Sequence[Right]
+    """The rights that grow: each an Allow that is new, or a Deny that is gone."""
+    stopped: Annotated[Sequence[ResourceChange], Shown(unit=NAMES)]
+    """The tables and queues that would be lost and are not allowed; the exit code is then 1."""
     engine_first: Sequence[str] = ()
-    """Why the engine should be deployed before the agents: a sentence for each module."""
+    """Why the engine should be deployed before the agents; a warning, which stops nothing."""
     executed: bool = False
+    """Whether the change set was carried out."""
 
-    @property
-    def stopped(self) -> list[ResourceChange]:
-        """The changes that lose data and that nobody allowed."""
-        return self.changes.stopped(self.allowed)
 
-    def report(self) -> ChangesReport:
-        """Return the review for scripts."""
-        return ChangesReport(
-            stack=self.stack,
-            change_set=self.change_set,
-            nested=self.nested,
-            refused=self.refused,
-            changes=self.changes.own,
-            passed_on=self.changes.passed_on,
-            rights=self.changes.rights,
-            stopped=[one.name for one in self.stopped],
-            engine_first=self.engine_first,
-            executed=self.executed,
-        )
+def reviewed(stack: str, changes: Changes, allowed: Collection[str]) -> Review:
+    """Return the review of what changes, if these tables and queues may be lost."""
+    return Review(
+        stack=stack,
+        changes=changes.own,
+        passed_on=changes.passed_on,
+        rights=changes.rights,
+        stopped=changes.stopped(allowed),
+    )
 
 
 def compare_with_live(

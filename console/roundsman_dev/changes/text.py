@@ -1,6 +1,7 @@
 """What a deployment would change, as tables."""
 
 import shlex
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -25,20 +26,19 @@ _STYLES = {
 
 def print_review(review: Review, console: Console) -> None:
     """Print what changes, what only passes a change on, which rights grow, and the next command."""
-    changes = review.changes
-    if not (changes.own or changes.passed_on or review.change_set):
+    if not (review.changes or review.passed_on or review.change_set):
         console.print(plain(f"Nothing changes in {review.stack}."))
         return
-    if changes.own:
-        console.print(_changes(changes.own))
+    if review.changes:
+        console.print(_changes(review.changes))
     else:
         console.print(plain(f"No resource of {review.stack} is written otherwise."))
-    if changes.rights:
+    if review.rights:
         console.print(plain("Rights that grow:", "bold"))
-        console.print(_rights(changes.rights))
-    if changes.passed_on:
+        console.print(_rights(review.rights))
+    if review.passed_on:
         console.print(plain("Written as before, and may change by what they name:", "bold"))
-        console.print(_changes(changes.passed_on))
+        console.print(_changes(review.passed_on))
     if review.refused:
         console.print(
             plain(
@@ -52,13 +52,14 @@ def print_review(review: Review, console: Console) -> None:
 
 
 def _counts(review: Review) -> str:
-    found = review.changes
     numbers = dict.fromkeys(Action, 0)
-    for one in found.own:
+    for one in review.changes:
         numbers[one.action] += 1
     counts = ", ".join(f"{number} {action}" for action, number in numbers.items() if number)
-    rights = f"{counted(len(found.rights), 'right')} grow" + ("s" if len(found.rights) == 1 else "")
-    return f"{review.stack}: {counts or '0 changed'}, {len(found.passed_on)} passed on, {rights}."
+    rights = f"{counted(len(review.rights), 'right')} grow" + (
+        "s" if len(review.rights) == 1 else ""
+    )
+    return f"{review.stack}: {counts or '0 changed'}, {len(review.passed_on)} passed on, {rights}."
 
 
 def stop_sentence(review: Review) -> str:
@@ -76,7 +77,7 @@ def stop_sentence(review: Review) -> str:
     )
 
 
-def _changes(changes: tuple[ResourceChange, ...]) -> Table:
+def _changes(changes: Sequence[ResourceChange]) -> Table:
     table = Table("action", "resource", "type", "properties", box=None, pad_edge=False)
     for one in changes:
         table.add_row(
@@ -88,7 +89,7 @@ def _changes(changes: tuple[ResourceChange, ...]) -> Table:
     return table
 
 
-def _rights(rights: tuple[Right, ...]) -> Table:
+def _rights(rights: Sequence[Right]) -> Table:
     table = Table("who", "may", "on", "if", box=None, pad_edge=False)
     for one in rights:
         action = f"{one.action} (no longer refused)" if one.effect == DENY else one.action

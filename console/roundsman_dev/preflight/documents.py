@@ -40,6 +40,10 @@ class CheckOutcome:
     """One sentence for each thing that was found."""
     do: str | None = None
     """What to do; null if there is nothing to do."""
+    finding: str | None = None
+    """The id of what was found; null if nothing was."""
+    page: str | None = None
+    """The page to read, in the folder docs; null if nothing was found."""
 
 
 @dataclass(frozen=True, slots=True)

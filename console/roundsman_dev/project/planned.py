@@ -30,8 +30,8 @@ from roundsman_dev.check.reading import (
 from roundsman_dev.check.schedules import schedule_problems
 from roundsman_dev.check.service_events import event_accounts, event_services
 from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.preflight.checks import PlannedStack
 from roundsman_dev.preflight.open_orders import Function
-from roundsman_dev.preflight.preflight import PlannedStack
 from roundsman_dev.sam import CONFIG, deploy_settings, parameter_overrides
 from roundsman_dev.template import Document, GivenBlock, Json, Template, TemplateProblem, part
 

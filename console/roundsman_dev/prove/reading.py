@@ -11,7 +11,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.facts.audit.reading import LANES, OrderReader, Scope, UnreadOrder
 from roundsman_console.facts.audit.stored_order import StoredOrder
 from roundsman_console.facts.overview.queues import find_queues
-from roundsman_console.facts.set_aside.queues import sources
+from roundsman_console.facts.set_aside.queues import counts, sources
 from roundsman_dev.prove.document import (
     Circumstances,
     LedgerRow,
@@ -85,14 +85,7 @@ def read_queues(stack: DeployedStack) -> list[QueueAtEnd]:
     dead: dict[str, int] = {}
     for source in sources(stack):
         with aws_errors(f"counting what {source.name} has given up"):
-            found = stack.sqs.get_queue_attributes(
-                QueueUrl=source.dead_url,
-                AttributeNames=[
-                    "ApproximateNumberOfMessages",
-                    "ApproximateNumberOfMessagesNotVisible",
-                ],
-            )["Attributes"]
-        dead[source.name] = sum(map(int, found.values()))
+            dead[source.name] = counts(stack.sqs, source.dead_url).all
     return [
         QueueAtEnd(one.name, one.waiting, one.in_flight, one.delayed, dead.get(one.name, 0))
         for one in find_queues(stack, now())

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roundsman.definition.plan import Plan, SleepForPlan, StepPlan, UndoPlan, WaitPlan
+from roundsman.definition.plan import Plan, SleepForPlan, StepPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import KEY_EXPIRED, OVERDUE
@@ -13,7 +13,7 @@ from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE, SECOND, SKEW
 from roundsman.model.situations import Asleep, AwaitsSignal
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
@@ -26,6 +26,7 @@ from roundsman.model.task import (
     idempotency_key,
 )
 from roundsman.wire.messages import Reply
+from roundsman_console.facts.audit.history_checks import is_past_no_return, wants_undo
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 OF_THE_ORDER = frozenset(
@@ -286,21 +287,18 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
     ending, expanded = after.ending, plan.for_task(after)
     if ending is None:
         return
-    strategy = plan.on_failure
     undoes = False
     if ending.step is not None:
-        strategy = expanded.steps[ending.step].on_failure
         record = before.step(ending.step)
         undoes = record.operation == UNDO or _ended_unsent(after, ending)
         if _ended_by_key(ending) and not ending.undo:
             undoes |= _is_too_late_to_undo(expanded.steps[ending.step], record, now)
-    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
-    may_undo = isinstance(final, UndoPlan) and not undoes
+    may_undo = wants_undo(expanded, ending) and not undoes
     lacking = (_lacked_result(before.step(name), one) for name, one in after.steps.items())
     if ending.step is None and any(lacking):
         may_undo = False  # a person can give the result
     # A write may store several decisions, and the failure may be decided before the point is done.
-    past = {_is_past_no_return(expanded, before), _is_past_no_return(expanded, after)}
+    past = {is_past_no_return(expanded, before), is_past_no_return(expanded, after)}
     if ending.undo not in {may_undo and not each for each in past}:
         what = f"its plan wants {'no' if ending.undo else 'an'} undo of it"
         yield Broken(Invariant.AS_PLANNED, after.task_id, what)
@@ -355,13 +353,6 @@ def _has_no_time(step: StepPlan, record: StepRecord, now: int, *, lag: int = LAG
 def _key_until(step: StepPlan, record: StepRecord) -> int:
     first = record.started_at if record.key_since is None else record.key_since
     return (first or 0) + (step.key_lifetime or 0)
-
-
-def _is_past_no_return(plan: Plan, task: Task) -> bool:
-    """Whether the point of no return of the expanded plan is done."""
-    point = () if plan.point_of_no_return is None else plan.instances(plan.point_of_no_return)
-    states = {task.step(name).process_state for name in point}
-    return ProcessState.PROCESSED in states and states <= DONE
 
 
 def _as_taken(reply: Reply, record: StepRecord) -> Reply:

@@ -23,7 +23,6 @@ from roundsman.model.task import StepRecord, Task
 from roundsman.wire.alert import Alert
 from roundsman_console.facts.audit import stored_order as audit
 from roundsman_console.facts.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
-from roundsman_console.facts.audit.needs import undo_is_settled
 from roundsman_console.facts.audit.promises import Promise
 from roundsman_console.facts.audit.stored_order import NEVER, StandingEffect, StoredOrder
 
@@ -43,11 +42,32 @@ OF_RECORDS = {
     )
 }
 """The checks of `roundsman audit` that hold of each record at the moment when it is written."""
-OF_RECORDS_AND_PLANS = {
+AT_EACH_WRITE = {
     **OF_RECORDS,
-    Invariant.READY: CHECKS[Invariant.READY],
-    Invariant.TAKEN_BACK: CHECKS[Invariant.TAKEN_BACK],
+    **{
+        invariant: CHECKS[invariant]
+        for invariant in (
+            Invariant.READY,
+            Invariant.TAKEN_BACK,
+            Invariant.UNDO_IN_ORDER,
+            Invariant.KEPT,
+        )
+    },
 }
+"""Those that hold of it with its plan, as a store keeps it."""
+
+
+OF_HISTORIES = {
+    invariant: CHECKS[invariant]
+    for invariant in (
+        Invariant.HISTORY,
+        Invariant.NOT_LOST,
+        Invariant.ACTS_ONCE,
+        Invariant.CARRIED_OUT,
+        Invariant.ACCOUNTED,
+    )
+}
+"""Those that hold of it with its history: both are stored by one transaction."""
 
 
 class Blame(StrEnum):
@@ -94,6 +114,12 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
         yield from found_by(check, invariant, order)
 
 
+def of_history(order: StoredOrder) -> Iterator[Broken]:
+    """Check what is stored of an order whose history or record has just changed."""
+    for invariant, check in OF_HISTORIES.items():
+        yield from found_by(check, invariant, order)
+
+
 def of_stored(order: StoredOrder) -> Iterator[Broken]:
     """Check all that is stored of an order, as `roundsman audit` does."""
     for invariant, found in judge(order).broken:
@@ -110,7 +136,7 @@ def of_change(
 ) -> Iterator[Broken]:
     """Check two successive records of a task; `before` is None for its first record."""
     order = StoredOrder(task=after, at=now, plan=plan, slack=slack)
-    for invariant, check in OF_RECORDS_AND_PLANS.items():
+    for invariant, check in AT_EACH_WRITE.items():
         yield from found_by(check, invariant, order)
     if before is None or before.created_at != after.created_at:
         return
@@ -128,7 +154,6 @@ def of_change(
         if record.locked_by is None or record.locked_by == earlier.locked_by:
             continue
         if record.process_state is not ProcessState.PROCESSING:
-            yield from _of_undo(expanded, after, name)
             continue
         if (
             before.ending is not None
@@ -204,18 +229,6 @@ def _of_signals(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
             yield Broken(Invariant.RESULT, after.task_id, what)
 
 
-def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
-    """Check the order of an undo that was just claimed: no later step may still need its undo.
-
-    An undo after which the task goes on has no later steps.
-    """
-    later = plan.after_any((name,))
-    ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
-    if ahead:
-        what = f"{name} is undone before {' and '.join(sorted(ahead))}"
-        yield Broken(Invariant.UNDO_IN_ORDER, task.task_id, what)
-
-
 def _of_version(before: Task, after: Task) -> Iterator[Broken]:
     """Check versions: they never fall, and a write of the same version changes no step.
 
@@ -281,17 +294,15 @@ def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iter
 def of_retention(before: Task | None, after: Task, now: int, apart: int = 0) -> Iterator[Broken]:
     """Check the expiry of a record that is stored at `now`; clocks differ by `apart` (both ms).
 
-    The retention begins when the task has ended and owes nothing.
+    The retention begins when the task has ended and owes nothing; that a record expires then, and
+    not before, is a check of the record alone.
     """
-    if not is_closed(after) or after.state is TaskState.ARCHIVED:
-        if after.expires_at is not None:
-            what = f"it is {after.state}, owes {len(after.owed)}, and expires"
-            yield Broken(Invariant.KEPT, after.task_id, what)
+    if after.expires_at is None:
         return
     least = now - apart + after.retain_for
     if before is not None and before.expires_at is not None:
         least = before.expires_at
-    if after.expires_at is None or after.expires_at < least:
+    if after.expires_at < least:
         what = f"it expires at {after.expires_at}, and not at {least} or later"
         yield Broken(Invariant.KEPT, after.task_id, what)
 

@@ -1,6 +1,6 @@
 """Checks of what the tables have beside the records of tasks.
 
-That is the history, the rows of settled steps and of inputs, and the rows of orders.
+That is the rows of settled steps and of inputs, the rows of orders, and what texts have in them.
 """
 
 import re
@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.history import ERASE, ROWS_A_VERSION
 from roundsman.engine.masks import named_values
-from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.corrections import path_text
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json, parse_json
@@ -42,81 +40,6 @@ OF_A_TYPE = (
 )
 BY_THE_ENGINE = "it should have been masked when it entered: this is a mistake of Roundsman"
 """What to change, as the end of a sentence."""
-
-
-class HistoryRows:
-    """Follows the history of a world's tasks and checks HISTORY, ACTS_ONCE, CARRIED_OUT and that
-    signals which leave a record have their rows (ACCOUNTED).
-
-    The caller reports each row that is stored (`written`) and each stored record (`of_change`), and
-    asks after each event for what is missing (`missing`).
-    """
-
-    def __init__(self) -> None:
-        self._rows: dict[str, set[int]] = {}
-        self._acted: dict[str, dict[str, int]] = {}
-        self._wanted: list[tuple[str, int, int, str]] = []
-        self._known: set[tuple[str, str]] = set()
-        self._new: list[tuple[str, str]] = []
-        self._left: list[tuple[str, str]] = []
-        self._unread: dict[str, set[str]] = {}
-
-    def written(self, old: Item | None, new: Item | None) -> Iterator[Broken]:
-        """Check a new row: a command has one row that says that it was carried out."""
-        if old is not None or new is None:
-            return
-        task_id, seq = str(new["TaskId"].get("S")), int(str(new["Seq"].get("N")))
-        self._rows.setdefault(task_id, set()).add(seq)
-        signal = new.get("Signal", {}).get("M")
-        if signal is not None:
-            self._unread.setdefault(task_id, set()).add(str(signal["Id"].get("S")))
-        if "CommandId" not in new or new["Kind"].get("S") == REFUSED:
-            return
-        command = str(new["CommandId"].get("S"))
-        acted = self._acted.setdefault(task_id, {})
-        if command in list(acted)[-KEPT_COMMANDS:]:
-            what = f"{new['Kind'].get('S')} {command} is carried out a second time"
-            yield Broken(Invariant.ACTS_ONCE, task_id, what)
-        acted[command] = seq
-        if new["Kind"].get("S") != ERASE:  # an order is erased also without its task
-            self._new.append((task_id, command))
-
-    def of_change(self, before: Task, after: Task) -> None:
-        """Note what must be in the history because of this write, which is stored with it."""
-        if before.signals_left != after.signals_left:
-            self._left.extend((after.task_id, one) for one in after.signals_left)
-            for forgotten in set(before.signals_left).difference(after.signals_left):
-                # Sent again after a new beginning, it is another signal.
-                self._acted.get(after.task_id, {}).pop(forgotten, None)
-        what = None
-        if before.command_ids != after.command_ids:
-            what = f"the command {after.command_ids[-1]}"
-            self._known.add((after.task_id, after.command_ids[-1]))
-        else:
-            for name, record in after.steps.items():
-                earlier = before.steps.get(name)
-                if earlier and record.failure_count > earlier.failure_count:
-                    what = f"a failure of {name}"
-        if what is not None:
-            first = before.version * ROWS_A_VERSION + ROWS_A_VERSION
-            last = after.version * ROWS_A_VERSION + ROWS_A_VERSION
-            self._wanted.append((after.task_id, first, last, what))
-
-    def missing(self) -> Iterator[Broken]:
-        """Check that all that was noted so far has its row, and the record knows each command."""
-        for task_id, first, last, what in self._wanted:
-            if not any(first <= seq < last for seq in self._rows.get(task_id, ())):
-                yield Broken(Invariant.HISTORY, task_id, f"{what} has no row")
-        for task_id, command in self._new:
-            if (task_id, command) not in self._known:
-                what = f"{command} is carried out, and the record does not know it"
-                yield Broken(Invariant.CARRIED_OUT, task_id, what)
-        for task_id, signal in self._left:
-            if signal not in self._unread.get(task_id, ()):
-                what = f"the signal {signal} has left the record, and has no row"
-                yield Broken(Invariant.ACCOUNTED, task_id, what)
-        for noted in (self._wanted, self._known, self._new, self._left):
-            noted.clear()
 
 
 class RowsOfTasks:

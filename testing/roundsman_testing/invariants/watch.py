@@ -34,12 +34,13 @@ from roundsman_testing.invariants.rules import (
     of_change,
     of_effects,
     of_ended,
+    of_history,
     of_knowledge,
     of_retention,
     of_stored,
 )
 from roundsman_testing.invariants.statuses import Statuses
-from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, RowsOfTasks
+from roundsman_testing.invariants.stored import Contents, OrderRows, RowsOfTasks
 from roundsman_testing.ledger import Ledger
 from roundsman_testing.memory import TABLES
 
@@ -48,6 +49,16 @@ BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
 
 COMPARED = (Invariant.EXPLAINED, Invariant.KNOWN)
 """The invariants that compare the record of a task with its effects."""
+
+
+def _changes_history(before: Task, after: Task) -> bool:
+    """Whether a row is stored with this write: of a failed attempt, a command or a signal."""
+    counted = any(
+        record.failure_count > before.step(name).failure_count
+        for name, record in after.steps.items()
+    )
+    was, now = (before.command_ids, before.signals_left), (after.command_ids, after.signals_left)
+    return counted or was != now
 
 
 class InvariantWatch:
@@ -91,7 +102,7 @@ class InvariantWatch:
         self._added = Added()
         self._commands = Commands(apart)
         self._statuses = Statuses()
-        self._history = HistoryRows()
+        self._histories: dict[str, None] = {}
         self._rows = RowsOfTasks()
         self._order_rows = OrderRows(order_retention)
         self._contents = Contents()
@@ -135,11 +146,11 @@ class InvariantWatch:
         for table, items in before.items():
             for item in items:
                 self.on_stored(table, item, None)
-        self._history, self._bulk_runs = HistoryRows(), BulkRunRows(self._bulk_runs.all_sent)
+        self._bulk_runs = BulkRunRows(self._bulk_runs.all_sent)
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
-        list(self._history.missing())
+        self._histories.clear()
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self._keys.forget()
@@ -215,7 +226,8 @@ class InvariantWatch:
         if before is not None:
             self._of_rejections(before, task)
         if before is not None and before.version < task.version:
-            self._history.of_change(before, task)
+            if _changes_history(before, task):
+                self._histories[task.task_id] = None
             self.broken += self._commands.of_change(before, task, now)
             self.broken += self.calls.written(before, task, now)
             self._keys.written(before, task, now)
@@ -234,7 +246,7 @@ class InvariantWatch:
             elif new is not None and key.startswith("bulk"):
                 self.broken += self._bulk_runs.written(key, new)
         elif table == TABLES.history:
-            self.broken += self._history.written(old, new)
+            self._histories[str(item["TaskId"].get("S"))] = None
             self._contents.of_history(old, new)
         elif table == TABLES.orders:
             self._contents.written(old, new)
@@ -337,13 +349,20 @@ class InvariantWatch:
         else:
             self._alerted.add(group)
 
-    def look(self, sent: Mapping[str, Collection[str]]) -> None:
-        """Check each task that changed since the last call against its effects and statuses.
+    def look(
+        self, sent: Mapping[str, Collection[str]], read: Callable[[str], StoredOrder | None]
+    ) -> None:
+        """Check each task that changed since the last call against its history, effects and
+        statuses.
 
-        Called after each event. `sent` maps each task to the names of the statuses sent for it.
+        Called after each event. `sent` maps each task to the names of the statuses sent for it, and
+        `read` is as in `at_rest`.
         """
+        for task_id in self._histories:
+            order = read(task_id)
+            self.broken += () if order is None else of_history(order)
+        self._histories.clear()
         self.broken += chain(
-            self._history.missing(),
             self._rows.disagree(),
             self._order_rows.disagree(self.tasks),
             self._bulk_runs.skipped(),

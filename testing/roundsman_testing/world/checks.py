@@ -24,7 +24,7 @@ class Checks:
         """Check all that must be so after each event."""
         __tracebackhide__ = True
         watch = self._stack.processes.watch
-        watch.look(self._stack.post.status_names)
+        watch.look(self._stack.post.status_names, self._stored_order)
         if watch.parked:
             watch.looks.holds_ended(self._stack.processes.ended_holds(), self._stack.clock.now)
         watch.broken += watch.looks.late(self._stack.clock.now)

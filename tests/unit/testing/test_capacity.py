@@ -174,7 +174,7 @@ def test_invariants_may_be_checked_less_often_and_are_checked_at_the_end_of_a_ru
     world.check_every = 1_000
     looked = list[int]()
     look = world.processes.watch.look
-    world.processes.watch.look = lambda sent: (looked.append(world.now), look(sent))[1]  # type: ignore[method-assign, func-returns-value]
+    world.processes.watch.look = lambda *given: (looked.append(world.now), look(*given))[1]  # type: ignore[method-assign, func-returns-value]
     world.submit()
     world.run()
     assert looked == [world.now]

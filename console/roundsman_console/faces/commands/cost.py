@@ -11,13 +11,11 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.text.cost import show_estimate, show_spent
 from roundsman_console.facts.cost.arguments import check
-from roundsman_console.facts.cost.documents import Cost
-from roundsman_console.facts.cost.estimate import estimate_of
+from roundsman_console.facts.cost.estimate import Cost, estimate_of
 from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.live import DEFAULT_SINCE, read_since, read_usage
 from roundsman_console.facts.cost.model import Wanted
 from roundsman_console.facts.cost.prices import load_prices
-from roundsman_console.facts.cost.view import estimate_for_scripts, spent_for_scripts
 
 D = Wanted(1)  # the defaults of the options
 
@@ -101,21 +99,19 @@ def cost_command(
                 profile=profile,
             )
         )
-        figures, prices = load_figures(), load_prices()
-        estimate = estimate_of(wanted, figures, prices)
+        estimate = estimate_of(wanted, load_figures(), load_prices())
         if as_json:
-            found = estimate_for_scripts(estimate, figures, prices)
-            print(json.dumps(document_of(Cost(estimate=found))))
+            print(json.dumps(document_of(Cost(estimate=estimate))))
         else:
-            show_estimate(estimate, figures, prices)
+            show_estimate(estimate)
 
 
 def _spent(name: str | None, since: str, *, as_json: bool) -> None:
     """Print the cost of the stack's usage for the duration `since`."""
     seconds = read_since(since)
-    stack, prices = find_stack(name), load_prices()
-    spent = read_usage(stack, seconds, prices).spent
+    stack = find_stack(name)
+    spent = read_usage(stack, seconds, load_prices()).spent
     if as_json:
-        print(json.dumps(document_of(Cost(spent=spent_for_scripts(spent, prices)))))
+        print(json.dumps(document_of(Cost(spent=spent))))
     else:
-        show_spent(spent, stack.name, prices)
+        show_spent(spent, stack.name)

@@ -143,7 +143,7 @@ def as_planned(order: StoredOrder) -> Findings:
         return
     too_late = ending.error.type == KEY_EXPIRED  # to undo the step that failed by its key
     undoes = too_late or _undo_had_failed(order.history, ending)
-    wants = not undoes and _wants_undo(plan, ending)
+    wants = not undoes and wants_undo(plan, ending)
     # The record does not show whether a step lacked its result when the task ended, or lost it
     # afterwards. A task that lacks one is archived, because a person can give the result.
     lacks = ending.step is None and any(one.left_out is not None for one in task.steps.values())
@@ -155,7 +155,8 @@ def as_planned(order: StoredOrder) -> Findings:
         yield BrokenPromise(f"it is to become {ending.how}", _row_of(order.history, ending))
 
 
-def _wants_undo(plan: Plan, ending: Termination) -> bool:
+def wants_undo(plan: Plan, ending: Termination) -> bool:
+    """Return whether the expanded plan wants an undo after the failure that ends a task."""
     strategy = plan.on_failure if ending.step is None else plan.steps[ending.step].on_failure
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     return isinstance(final, UndoPlan)

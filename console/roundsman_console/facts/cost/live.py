@@ -18,7 +18,7 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.typed_inputs import read_duration
 from roundsman_console.facts.cost.prices import Prices
-from roundsman_console.facts.cost.usage import Spent, sizes_of, spent_of
+from roundsman_console.facts.cost.usage import CostSpent, sizes_of, spent_of
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -118,7 +118,7 @@ def _workflows(own: str) -> list[str]:
 class UsageRead:
     """The cost of a stack's usage, and what it took to find it out."""
 
-    spent: Spent
+    spent: CostSpent
     metrics: int
     """The number of metrics that were read."""
 

@@ -1,11 +1,14 @@
 """Computes the bill of a deployed stack, by part and by workflow, from sums of its metrics.
 
-The functions are pure; `live` reads the sums.
+The functions are pure; `live` reads the sums. The last ones say it in words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from roundsman_console.base.constraints import Date
+from roundsman_console.base.result import HIDDEN, Shown, rounded
 from roundsman_console.facts.cost.model import (
     GB,
     MILLION,
@@ -40,14 +43,23 @@ class OfWorkflow:
     """0 if no order has ended."""
 
 
-@dataclass(frozen=True)
-class Spent(Bill):
-    """The cost of the orders that a stack accepted over a period."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSpent:
+    """The cost of what a deployed stack has used."""
 
-    days: float
+    region: str
+    prices_dated: Date
+    days: Annotated[float, Shown(unit=rounded(4))]
     """The length of the period."""
-    workflows: tuple[OfWorkflow, ...]
-    """The workflow with the most decisions is first."""
+    orders: Rounded
+    """The number of orders that were accepted in the period."""
+    usd: Usd
+    usd_standing: Annotated[float, HIDDEN]
+    """What of it the stack cost while it waited."""
+    usd_per_million: UsdPerMillion
+    """Without the standing cost; 0 if there was no order."""
+    lines: Sequence[BillLine]
+    workflows: Sequence[OfWorkflow]
 
 
 @dataclass(frozen=True)
@@ -78,14 +90,14 @@ def sizes_of(parameters: Mapping[str, str]) -> Sizes:
     return Sizes(own, memory["Agent"], parameters.get("Architecture", "x86_64"))
 
 
-def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> Spent:
+def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> CostSpent:
     """Return the cost of a period of `days`.
 
     `used` are sums of the metrics of `live.metrics_of`. The first word of a name is the kind of the
-    metric, the second the part or the workflow.
+    metric, the second the part or the workflow. The workflow with the most decisions is first.
     """
-    lines = tuple(_lines(used, sizes, prices))
-    orders_usd = sum(line.usd for line in lines if line.kind == PER_ORDER)
+    bill = Bill(used.get("orders", 0.0), tuple(_lines(used, sizes, prices)))
+    orders_usd = bill.usd(PER_ORDER)
     decisions = {k.partition(" ")[2]: v for k, v in used.items() if k.startswith("decisions ")}
     total = sum(decisions.values())
     workflows = []
@@ -95,7 +107,17 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
         per_million = usd / orders * MILLION if orders else 0.0
         workflows.append(OfWorkflow(workflow, orders, count, usd, per_million))
     workflows.sort(key=lambda one: -one.decisions)
-    return Spent(used.get("orders", 0.0), lines, days, tuple(workflows))
+    return CostSpent(
+        region=prices.region,
+        prices_dated=prices.dated,
+        days=days,
+        orders=bill.orders,
+        usd=bill.usd(),
+        usd_standing=bill.usd(STANDING),
+        usd_per_million=bill.usd_per_million,
+        lines=bill.lines,
+        workflows=workflows,
+    )
 
 
 def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[BillLine]:
@@ -128,3 +150,62 @@ def _by_part(used: Mapping[str, float], kind: str) -> dict[str, float]:
 
 def _total(used: Mapping[str, float], kind: str) -> float:
     return sum(v for name, v in used.items() if name.startswith(f"{kind} "))
+
+
+# --- In words ------------------------------------------------------------------------------------
+
+
+def amount(value: float) -> str:
+    """Format a number: from 100 on without decimals, below with at most two."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def no_figures(spent: CostSpent) -> str:
+    """Return the sentence about a period of which CloudWatch has no figures; empty if it has."""
+    if spent.lines and spent.usd:
+        return ""
+    return f"CloudWatch has no figures for these {spent.days:.1f} days."
+
+
+def came_words(spent: CostSpent) -> str:
+    """Return the number of orders and the length of the period."""
+    return f"{spent.orders:,.0f} orders in {spent.days:.1f} days"
+
+
+def sum_words(spent: CostSpent) -> str:
+    """Return the sums of the bill in words."""
+    return (
+        f"{spent.usd:,.2f} USD, {spent.usd_standing:,.2f} of it for waiting; "
+        f"{spent.usd_per_million:,.2f} per million orders"
+    )
+
+
+def price_words(spent: CostSpent) -> str:
+    """Return which prices the bill has, and what it leaves out."""
+    return (
+        f"List prices of {spent.region} on {spent.prices_dated}, no free tier. Storage, alarms "
+        "and custom metrics are not included; the estimate by --orders-per-month includes "
+        "them."
+    )
+
+
+def line_rows(spent: CostSpent) -> list[tuple[str, str, str]]:
+    """Return the part, the amount and the USD of each line, the most expensive first."""
+    return [
+        (f"{line.service}: {line.what}", amount(line.amount), f"{line.usd:,.2f}")
+        for line in sorted(spent.lines, key=lambda line: -line.usd)
+    ]
+
+
+def workflow_rows(spent: CostSpent) -> list[tuple[str, str, str, str, str]]:
+    """Return the workflow, its orders, decisions per order, USD, and USD per million orders."""
+    return [
+        (
+            one.workflow,
+            f"{one.orders:,.0f}",
+            f"{one.decisions / one.orders if one.orders else 0.0:,.1f}",
+            f"{one.usd:,.2f}",
+            f"{one.usd_per_million:,.2f}",
+        )
+        for one in spent.workflows
+    ]

@@ -26,6 +26,8 @@ class AlertDocument(TypedDict):
     sentence: str
     next: str
     """The command to run next."""
+    page: str
+    """The page to read, in the folder docs."""
 
 
 class AlertListDocument(TypedDict):
@@ -64,6 +66,8 @@ class FindingDocument(TypedDict):
     repair: str
     command: str | None
     """The command to run next; null if there is none."""
+    page: str
+    """The page to read, in the folder docs."""
     fixable: bool
     """Whether --fix repairs it."""
 

@@ -7,8 +7,7 @@ No field has order contents. A message that would be too long for SNS has shorte
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman_console.base.constraints import Count, Instant
-
-Severity: TypeAlias = Literal["critical", "error", "warning", "info"]
+from roundsman_console.facts.finding.table import AlertSeverity
 
 
 class AlertDoDocument(TypedDict):
@@ -41,7 +40,7 @@ class ChatMetadataDocument(TypedDict):
 class AnyAlertDocument(TypedDict):
     """What all alerts have."""
 
-    severity: Severity
+    severity: AlertSeverity
     summary: str
     """The alert in one sentence."""
     do: AlertDoDocument

@@ -116,6 +116,7 @@ class Finding:
             "count": self.count,
             "sentence": self.sentence,
             "next": self.command or DOCTOR,
+            "page": self.row.page,
         }
 
 
@@ -283,6 +284,7 @@ class Report:
                     "means": one.kind.means,
                     "repair": one.kind.repair,
                     "command": one.command,
+                    "page": one.kind.page,
                     "fixable": one.fixable,
                 }
                 for one in self.findings

@@ -3,7 +3,6 @@
 The checks are pure functions of `TasksRead`.
 """
 
-import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import boto3
 
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.definition.plan import Plan
-from roundsman.engine.due import Lane, due, is_closed, lane_key
+from roundsman.engine.due import Lane, due, is_closed
 from roundsman.errors import UnreadableRecord
 from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, OPERATOR
@@ -21,7 +20,6 @@ from roundsman.model.instants import DAY, MINUTE, SECOND, clock_time, format_dur
 from roundsman.model.leases import Leases
 from roundsman.model.states import DONE, TaskState
 from roundsman.model.task import Task
-from roundsman.ports import DueEntry
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import AT_ONCE
 from roundsman_console.base.clock import now
@@ -29,6 +27,7 @@ from roundsman_console.base.counted import counted
 from roundsman_console.facts.agent.reading import agent_names
 from roundsman_console.facts.finding.report import Finding, Looking
 from roundsman_console.facts.finding.table import FindingKind
+from roundsman_console.facts.orders.open_orders import entries_of
 
 LANES = (Lane.OPEN, Lane.ARCHIVED)
 """The lanes that are read. Ended tasks need no check, and may be a million."""
@@ -85,7 +84,7 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
     entries, cut = Counter[str](), list[str]()
     for lane in LANES:
         with looking.at(f"{lane} tasks"):
-            due_first = _entries(stack, lane, shards, limit + 1)
+            due_first = islice(entries_of(stack, lane, shards=range(shards)), limit + 1)
             while part := [entry.task_id for entry in islice(due_first, AT_ONCE)]:
                 if entries[lane] + len(part) > limit:
                     cut.append(lane)
@@ -118,12 +117,6 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
         entries=entries,
         cut=cut,
     )
-
-
-def _entries(stack: DeployedStack, lane: Lane, shards: int, limit: int) -> Iterator[DueEntry]:
-    """Return the first `limit` entries of a lane, the earliest first."""
-    of_shards = (stack.records.entries(lane_key(lane, shard)) for shard in range(shards))
-    return islice(heapq.merge(*of_shards, key=lambda entry: entry.due_at), limit)
 
 
 def _plans(stack: DeployedStack, names: set[str], looking: Looking) -> dict[str, Plan | str]:

@@ -7,9 +7,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.aws.queues import read_counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import filled_from
 from roundsman_console.facts.order.lookup import load_task, plan_of
@@ -68,13 +68,12 @@ def with_surroundings(stack: DeployedStack, facts: OrderFacts) -> OrderFacts:
     if task.ended and not task.owed:
         return facts
     lease = stack.leases.read().by_shard.get(task.shard)
-    seconds = int(stack.parameters.get("SupervisorIntervalSeconds", "60"))
     return replace(
         facts,
         holds=stack.holds.holds(),
         agents=stack.board.agents(),
         visited_at=lease.visited_at if lease and lease.visited_at else None,
-        interval=seconds * SECOND,
+        interval=stack.supervisor_interval,
         scheduler=SchedulerNow(stack.board.marks(), _to_scheduler(stack)),
         order_stored=stack.tasks.order(task.task_id) is not None,
     )
@@ -83,12 +82,8 @@ def with_surroundings(stack: DeployedStack, facts: OrderFacts) -> OrderFacts:
 def _to_scheduler(stack: DeployedStack) -> int | None:
     """Return about how many messages wait in the scheduler's queue; None if that is unknown."""
     try:
-        found = stack.sqs.get_queue_attributes(
-            QueueUrl=stack.output("SchedulerQueueUrl"),
-            AttributeNames=["ApproximateNumberOfMessages"],
-        )
-        return int(found["Attributes"]["ApproximateNumberOfMessages"])
-    except (ClientError, BotoCoreError, KeyError, ValueError):
+        return read_counts(stack.sqs, stack.output("SchedulerQueueUrl")).waiting
+    except (ClientError, BotoCoreError, ValueError):
         return None  # only evidence: the diagnosis does not depend on it
 
 

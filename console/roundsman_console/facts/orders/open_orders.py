@@ -1,7 +1,7 @@
 """Which orders are open? The entries of a lane in order, and the open orders that are due first."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -27,14 +27,21 @@ class OpenOrders:
 
 
 def entries_of(
-    stack: DeployedStack, lane: Lane, *, newest_first: bool = False
+    stack: DeployedStack,
+    lane: Lane,
+    *,
+    newest_first: bool = False,
+    shards: Iterable[int] | None = None,
 ) -> Iterator[DueEntry]:
-    """Yield the entries of a lane by their instants, over all shards. They are read lazily."""
-    shards = (
+    """Yield the entries of a lane by their instants. They are read lazily.
+
+    None are all shards that may contain tasks, of which the leases say how many there are.
+    """
+    of_shards = (
         stack.records.entries(lane_key(lane, shard), newest_first=newest_first, first=AT_ONCE)
-        for shard in stack.every_shard
+        for shard in (stack.every_shard if shards is None else shards)
     )
-    return heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=newest_first)
+    return heapq.merge(*of_shards, key=lambda entry: entry.due_at, reverse=newest_first)
 
 
 def read_open_orders(stack: DeployedStack, most: int = READ) -> OpenOrders:

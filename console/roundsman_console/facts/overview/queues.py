@@ -17,6 +17,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
 from roundsman_console.aws.metrics import Metric, read_metrics
+from roundsman_console.aws.queues import read_counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.result import HIDDEN, MS, Shown
@@ -120,20 +121,8 @@ def _aged(queue: Queue, by_mark: Mapping[str, int], measured: Mapping[str, int])
 
 def _counted(stack: DeployedStack, queue: Queue) -> Queue:
     with aws_errors(f"counting what is in {queue.name}"):
-        found = stack.sqs.get_queue_attributes(
-            QueueUrl=queue.url,
-            AttributeNames=[
-                "ApproximateNumberOfMessages",
-                "ApproximateNumberOfMessagesNotVisible",
-                "ApproximateNumberOfMessagesDelayed",
-            ],
-        )["Attributes"]
-    return replace(
-        queue,
-        waiting=int(found.get("ApproximateNumberOfMessages", "0")),
-        in_flight=int(found.get("ApproximateNumberOfMessagesNotVisible", "0")),
-        delayed=int(found.get("ApproximateNumberOfMessagesDelayed", "0")),
-    )
+        found = read_counts(stack.sqs, queue.url)
+    return replace(queue, waiting=found.waiting, in_flight=found.in_flight, delayed=found.delayed)
 
 
 def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[str, int]:

@@ -12,6 +12,7 @@ from roundsman.submission.events import with_signal_id
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import read_object
+from roundsman_console.aws.queues import Counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.set_aside.assess import JudgedMessage, order_of
 from roundsman_console.facts.set_aside.documents import (
@@ -29,7 +30,6 @@ from roundsman_console.facts.set_aside.peek import (
     times_sent_back,
 )
 from roundsman_console.facts.set_aside.queues import (
-    Counts,
     MessageKind,
     Source,
     find_source,
@@ -306,7 +306,7 @@ class QueueContents:
             dead_letter_queue=source.dead_url.rpartition("/")[2] if source else "",
             function=source.function if source else "",
             about=self.held.all,
-            hidden=self.held.hidden,
+            hidden=self.held.in_flight,
             oldest_sent_at=min((one.sent_at for one in self.messages), default=None),
         )
 
@@ -317,7 +317,9 @@ def list_document(found: Sequence[QueueContents]) -> MessageListDocument:
     more = any(one.more for one in found)
     if len(found) == 1 and found[0].place.source is None:
         held = found[0].held
-        return MessageListDocument(messages=messages, more=more, about=held.all, hidden=held.hidden)
+        return MessageListDocument(
+            messages=messages, more=more, about=held.all, hidden=held.in_flight
+        )
     return MessageListDocument(
         queues=[one.document() for one in found], messages=messages, more=more
     )

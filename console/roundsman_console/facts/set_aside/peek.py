@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.wire.dead_letters import REDRIVEN
+from roundsman_console.aws.queues import Counts
 from roundsman_console.base.errors import (
     InvalidArgument,
     NotFound,
 )
 from roundsman_console.base.sanitize import inert
-from roundsman_console.facts.set_aside.queues import Counts, counts
+from roundsman_console.facts.set_aside.queues import counts
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -1,11 +1,11 @@
 """Finds the queues that functions read, and their dead-letter queues, in the stack's outputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
+from roundsman_console.aws.queues import Counts, read_counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import InspectorError, NotFound
 from roundsman_console.base.sanitize import inert
@@ -13,13 +13,6 @@ from roundsman_console.facts.agent.reading import agent_of_queue
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
-
-_ASKED: "Sequence[QueueAttributeNameType]" = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "RedrivePolicy",
-)
 
 
 class MessageKind(StrEnum):
@@ -29,20 +22,6 @@ class MessageKind(StrEnum):
     COMMAND = "command"
     REPLY = "reply"
     REQUEST = "request"
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The number of messages in a queue: the approximate values of SQS, up to a minute old."""
-
-    visible: int
-    hidden: int
-    """Messages in flight: received by a function or by another look, and not deleted."""
-
-    @property
-    def all(self) -> int:
-        """The number of all messages, visible or hidden."""
-        return self.visible + self.hidden
 
 
 @dataclass(frozen=True)
@@ -101,17 +80,14 @@ def counts(sqs: "SQSClient", url: str) -> Counts:
     Raises InspectorError for a queue with a redrive policy: each look increases the receive count,
     and at `maxReceiveCount` SQS would move the messages to the dead-letter queue.
     """
-    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_ASKED).get("Attributes", {})
-    if "RedrivePolicy" in found:
+    found = read_counts(sqs, url)
+    if found.has_dead_letter_queue:
         name = url.rpartition("/")[2]
         raise InspectorError(
             f"{name} has its own dead-letter queue, and reading it would move messages there. "
             "It was not read."
         )
-    return Counts(
-        visible=int(found.get("ApproximateNumberOfMessages", "0")),
-        hidden=int(found.get("ApproximateNumberOfMessagesNotVisible", "0")),
-    )
+    return found
 
 
 def sources(stack: DeployedStack) -> list[Source]:

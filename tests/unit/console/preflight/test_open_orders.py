@@ -5,8 +5,8 @@ from datetime import timedelta
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.model.task import Effect
+from roundsman_dev.preflight.checks import check_orders
 from roundsman_dev.preflight.open_orders import Function, OrdersRead, functions_needed
-from roundsman_dev.preflight.preflight import check_orders
 from tests.support.machine_world import World, plan, step
 
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))

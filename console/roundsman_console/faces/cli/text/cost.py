@@ -6,19 +6,10 @@ from rich.table import Table
 
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import results
-from roundsman_console.facts.cost.estimate import Estimate
-from roundsman_console.facts.cost.figures import Figures
-from roundsman_console.facts.cost.model import (
-    MILLION,
-    PER_ORDER,
-    PROFILES,
-    STANDING,
-    Bill,
-)
-from roundsman_console.facts.cost.prices import Prices
-from roundsman_console.facts.cost.usage import Spent
-from roundsman_console.facts.cost.volumes import VOLUMES, Volumes
-from roundsman_console.facts.cost.words import (
+from roundsman_console.facts.cost.estimate import CostCheaper, CostEstimate, CostVolume
+from roundsman_console.facts.cost.model import MILLION, PER_ORDER, PROFILES
+from roundsman_console.facts.cost.usage import (
+    CostSpent,
     amount,
     came_words,
     line_rows,
@@ -29,9 +20,9 @@ from roundsman_console.facts.cost.words import (
 )
 
 
-def show_estimate(estimate: Estimate, figures: Figures, prices: Prices) -> None:
+def show_estimate(estimate: CostEstimate) -> None:
     """Print the parts of the bill, then other numbers of orders, profiles and services."""
-    wanted, bill, units = estimate.wanted, estimate.bill, estimate.units
+    wanted, units = estimate.asked, estimate.order
     console = results()
     console.print(
         f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
@@ -43,35 +34,37 @@ def show_estimate(estimate: Estimate, figures: Figures, prices: Prices) -> None:
         f"units, {amount(units.sqs_requests)} SQS requests, {amount(units.invocations)} "
         f"invocations, {units.log_bytes:,.0f} bytes of logs\n"
     )
-    console.print(_bill_table(bill))
+    console.print(_bill_table(estimate))
     console.print()
-    if bill.orders:
+    if wanted.orders_per_month:
         console.print(
-            f"{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} per million orders, "
-            f"and {bill.usd(STANDING):,.2f} for what stands there"
+            f"{estimate.usd_per_month:,.2f} USD a month: {estimate.usd_per_million:,.2f} per "
+            f"million orders, and {estimate.usd_standing:,.2f} for what stands there"
         )
     console.print(f"{estimate.usd_idle:,.2f} USD a month without orders\n")
-    console.print(_table(("USD for orders a month", *COLUMNS), volume_rows(estimate.volumes)))
+    rows = volume_rows(estimate.volumes, estimate.cheaper_from)
+    console.print(_table(("USD for orders a month", *COLUMNS), rows))
     console.print()
-    for rival in estimate.rivals:
+    for rival in estimate.elsewhere:
         console.print(
             f"{rival.name}: {rival.usd_per_million:,.2f} USD per million ({rival.counted})"
         )
     console.print(
-        f"List prices of {prices.region} on {prices.dated}, no free tier; counted on "
-        f"{figures.recorded_on}. Failed attempts, and data that leaves AWS, are extra."
+        f"List prices of {estimate.region} on {estimate.prices_dated}, no free tier; counted on "
+        f"{estimate.counted_on}. Failed attempts, and data that leaves AWS, are extra."
     )
 
 
-def _bill_table(bill: Bill) -> Table:
+def _bill_table(estimate: CostEstimate) -> Table:
+    orders = estimate.asked.orders_per_month
     rows = [
         (
             f"{line.service}: {line.what}",
             amount(line.amount),
             f"{line.usd:,.2f}",
-            f"{line.usd / bill.orders * MILLION:,.2f}" if line.kind == PER_ORDER else "",
+            f"{line.usd / orders * MILLION:,.2f}" if line.kind == PER_ORDER else "",
         )
-        for line in sorted(bill.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd))
+        for line in sorted(estimate.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd))
         if line.amount
     ]
     return _table(("Part", "Amount", "USD per month", "USD per million"), rows)
@@ -92,15 +85,18 @@ COLUMNS = (*PROFILES, "Step F.", "durable f.")
 """The columns of the table of volumes: the profiles, then the other services."""
 
 
-def volume_rows(volumes: Volumes) -> list[tuple[str, ...]]:
+def volume_rows(
+    volumes: Sequence[CostVolume], cheaper_from: Sequence[CostCheaper]
+) -> list[tuple[str, ...]]:
     """Return what each number of orders a month costs, then from which on a profile is cheaper."""
-    columns = (*volumes.profiles.values(), *volumes.rivals.values())
-    rows = [
-        ("idle" if not orders else f"{orders:,}", *(f"{one[at]:,.2f}" for one in columns))
-        for at, orders in enumerate(VOLUMES)
-    ]
-    for rival, short in zip(volumes.rivals, COLUMNS[len(PROFILES) :], strict=True):
-        found = (volumes.cheaper_from[profile, rival] for profile in PROFILES)
+    rows = []
+    for one in volumes:
+        usd = (*one.profiles.values(), *one.elsewhere.values())
+        orders = f"{one.orders_per_month:,}" if one.orders_per_month else "idle"
+        rows.append((orders, *(f"{each:,.2f}" for each in usd)))
+    from_on = {(one.profile, one.elsewhere): one.orders_per_month for one in cheaper_from}
+    for rival, short in zip(volumes[0].elsewhere, COLUMNS[len(PROFILES) :], strict=True):
+        found = (from_on[profile, rival] for profile in PROFILES)
         cells = ("never" if orders is None else f"{orders:,}" for orders in found)
         rows.append((f"less than {short} from", *cells, "", ""))
     return rows
@@ -109,7 +105,7 @@ def volume_rows(volumes: Volumes) -> list[tuple[str, ...]]:
 # ---- what a deployed stack has used --------------------------------------------------------------
 
 
-def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
+def show_spent(spent: CostSpent, stack: str) -> None:
     """Print the cost by part, then by workflow. `stack` is the name of the stack."""
     console = results()
     nothing = no_figures(spent)
@@ -123,4 +119,4 @@ def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
         console.print()
         headings = ("Workflow", "Orders", "Decisions per order", "USD", "USD per million")
         console.print(_table(headings, workflow_rows(spent)))
-    console.print(f"\n{price_words(prices)}")
+    console.print(f"\n{price_words(spent)}")

@@ -10,11 +10,11 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import format_duration, iso
 from roundsman_console.acts.set_aside.again import Assessed, Resent
 from roundsman_console.acts.set_aside.edits import laid_out
+from roundsman_console.aws.queues import Counts
 from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.set_aside.assess import JudgedMessage, first_problem, order_of
 from roundsman_console.facts.set_aside.messages import SetAside
-from roundsman_console.facts.set_aside.queues import Counts
 
 SHORT_ID = 8  # characters of a message id; enough to distinguish a thousand messages
 
@@ -26,9 +26,9 @@ def size_words(size: int) -> str:
 
 def hidden_words(found: Counts) -> str | None:
     """Return a sentence about the messages that are not visible; None if all are visible."""
-    if not found.hidden:
+    if not found.in_flight:
         return None
-    are = "1 message is" if found.hidden == 1 else f"{found.hidden} messages are"
+    are = "1 message is" if found.in_flight == 1 else f"{found.in_flight} messages are"
     return f"{are} hidden by another reader; visible again within a minute."
 
 

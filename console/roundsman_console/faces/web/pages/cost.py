@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from roundsman_console.facts.cost.live import DEFAULT_SINCE, UsageRead, read_since, read_usage
-from roundsman_console.facts.cost.prices import Prices, load_prices
-from roundsman_console.facts.cost.words import (
+from roundsman_console.facts.cost.prices import load_prices
+from roundsman_console.facts.cost.usage import (
     came_words,
     line_rows,
     no_figures,
@@ -25,12 +25,11 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     since = given.get("since", "").strip()
     if not since:
         return {"since": DEFAULT_SINCE, "cost": None}
-    prices = load_prices()
-    found = read_usage(inspector.stack, read_since(since), prices)
-    return {"since": since, "cost": _shown(found, prices)}
+    found = read_usage(inspector.stack, read_since(since), load_prices())
+    return {"since": since, "cost": _shown(found)}
 
 
-def _shown(found: UsageRead, prices: Prices) -> Mapping[str, object]:
+def _shown(found: UsageRead) -> Mapping[str, object]:
     spent = found.spent
     return {
         "nothing": no_figures(spent),
@@ -38,7 +37,7 @@ def _shown(found: UsageRead, prices: Prices) -> Mapping[str, object]:
         "lines": line_rows(spent),
         "workflows": workflow_rows(spent),
         "sum": sum_words(spent),
-        "prices": price_words(prices),
+        "prices": price_words(spent),
         "metrics": found.metrics,
         "usd_of_reading": f"{found.usd_of_reading:.4f}",
     }
