@@ -5,6 +5,7 @@ writes them; the meanings are the docstrings of the attributes.
 """
 
 import ast
+import dataclasses
 import inspect
 import re
 import textwrap
@@ -108,10 +109,14 @@ def _default(default: object) -> str:
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of a class's attributes: the texts that follow their annotations."""
+    """Return the docstrings of a class's attributes: the texts that follow their annotations.
+
+    Those of a dataclass that it derives from are among them.
+    """
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is a class
-    found: dict[str, str] = {}
+    bases = [base for base in kind.__bases__ if dataclasses.is_dataclass(base)]
+    found = {name: text for base in bases for name, text in docstrings(base).items()}
     for field, after in zip(body.body, body.body[1:], strict=False):
         match field, after:
             case (

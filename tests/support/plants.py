@@ -28,6 +28,7 @@ from roundsman.engine import (
     newly_owed,
     on_failure,
     operator,
+    overdue,
     polls,
     replies,
     request_deadlines,
@@ -115,6 +116,12 @@ class Plant:
 def returns(owner: object, name: str, value: object) -> Callable[[Patch], None]:
     """Let a function do nothing and return `value`."""
     return lambda patch: patch.setattr(owner, name, lambda *_, **__: value)
+
+
+def waits_that_are_none(patch: Patch) -> None:
+    """Let no attempt be spaced from the next one, after a failure or a timeout."""
+    for module in (retries, overdue):
+        returns(module, "retry_delay", 0)(patch)
 
 
 def requests(change: Callable[[AgentRequest], AgentRequest]) -> Callable[[Patch], None]:
@@ -622,7 +629,7 @@ PLANTS = (
     Plant(Invariant.ORDER_HELD, "an order on hold goes on", nobody_minds_holds_on_orders),
     Plant(Invariant.PACED, "a rate limit limits nothing", returns(RateLimit, "wait", None)),
     Plant(Invariant.COUNTED, "a held reply counts", returns(replies, "counts_as_failure", True)),
-    Plant(Invariant.WAITS, "no backoff between attempts", returns(retries, "retry_delay", 0)),
+    Plant(Invariant.WAITS, "no backoff between attempts", waits_that_are_none),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
     Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
     Plant(Invariant.RESULT, "a signal ends two steps", signals_that_end_two_steps),
