@@ -7,7 +7,9 @@ import pytest
 from roundsman.definition.workflow import Archive
 from roundsman.engine.replies import REPLIES, About
 from roundsman.model.events import Outcome
+from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM
+from tests.support.coping_stories import ONCE
 from tests.support.ended_wait_stories import FENCED, waiting
 from tests.support.machine_world import World, plan, step
 
@@ -95,6 +97,21 @@ def test_a_no_to_any_token_of_one_wait_is_an_answer() -> None:
         (Outcome.HELD, IGNORED.format(Outcome.HELD)),
     ):
         world, lock = earlier()
+        assert world.reply("a", outcome, lock=lock, callback=True).reason.startswith(reason)
+
+
+def test_a_no_to_a_callback_whose_step_has_failed_answers_nothing() -> None:
+    """A yes does: the step has succeeded after all."""
+    world = World(plan(step("a", retry=ONCE), step("b"), on_failure=Archive()))
+    world.start()
+    lock = world.lock("a")
+    world.waits_for_callback("a", 10)
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR
+    for outcome, reason in (
+        (Outcome.PERMANENT, IGNORED.format(Outcome.PERMANENT)),
+        (Outcome.SUCCEEDED, "a: its callback was answered: succeeded; a: succeeded after all: "),
+    ):
         assert world.reply("a", outcome, lock=lock, callback=True).reason.startswith(reason)
 
 

@@ -78,7 +78,7 @@ def handle_reply(context: DecisionContext, event: Replied, about: About) -> None
     step = context.plan.steps[event.step]
     if about.counts or about is About.FAILED:
         _note_answer(context.decision, event)
-    if about.counts and event.outcome is not Outcome.SUCCEEDED:
+    if event.outcome is not Outcome.SUCCEEDED:
         end_if_overdue(context)  # first: an ending task does not retry
     REPLIES.get((about, event.outcome), _ignored)(context, step, event)
 
