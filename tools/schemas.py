@@ -100,7 +100,7 @@ DOCUMENTS: Mapping[str, object] = {
     "ui": ui.UiDocument,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
-    "stats": stats.StatsReading,
+    "stats": stats.StatsAndCourse,
     "signal": events.SignalDocument,
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,
