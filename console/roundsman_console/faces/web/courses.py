@@ -153,8 +153,8 @@ def _marks_of(
     stored = holds_about(group, stack.holds.stored())
     found = [
         *(one for one in hold_marks(stored, at) if not _is_here(one, released)),
-        *(_released(one) for one in released),
         *(hold_mark(one.hold) for one in released if one.hold is not None),
+        *(_released(one) for one in released),
         *run_marks(record.run for record in runs),
     ]
     if agent:

@@ -205,12 +205,13 @@ def group_sentence(
     if first is None or last is None:
         return "No order is in the group now."
     ago = format_duration(max(0, at - last))
-    if at - last > STILL:
+    if first == last:
+        said = f"Orders failed with this reason at {second(last)}, {ago} ago"
+    elif at - last > STILL:
         said = f"Orders failed with this reason from {second(first)} to {second(last)}, {ago} ago"
     else:
-        said = f"Orders fail with this reason since {second(first)}"
-        if last != first:
-            said += f"; the last one failed at {second(last)}, {ago} ago"
+        said = f"Orders fail with this reason since {second(first)}; "
+        said += f"the last one failed at {second(last)}, {ago} ago"
     if step is not None:
         said += _since_then(course, "stepSucceeded", last, "attempt", f"of {step} succeeded")
     return f"{said}.{_unknown(course)}"

@@ -158,7 +158,7 @@ def test_a_group_that_is_quiet_for_long_failed_and_does_not_fail() -> None:
     )
     assert group_sentence(found, None, first, AT - STILL, AT).startswith("Orders fail with this")
     assert group_sentence(found, None, AT, AT, AT) == (
-        "Orders fail with this reason since 2027-01-15T08:00:20Z."
+        "Orders failed with this reason at 2027-01-15T08:00:20Z, 0 ms ago."
     )
     assert group_sentence(found, None, None, None, AT) == "No order is in the group now."
 

@@ -7,8 +7,10 @@ known is a gap with a frame, and never a line at 0.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import wrap
 
 from roundsman.model.instants import MINUTE, clock_time, format_duration
+from roundsman_console.base.sanitize import inert
 from roundsman_console.faces.web.drawings.axis import SCALE
 from roundsman_console.facts.course.course import Course, Series
 from roundsman_console.facts.course.marks import Mark
@@ -21,6 +23,8 @@ LEAST = 2.0
 """The height of a column in which anything was counted."""
 WIDE = 60.0
 """The word `unknown` fits in a gap of this width."""
+LABEL, LABEL_LINES = 25, 2
+"""The number of characters that fit beside a row, and of their lines."""
 TICKS = 6
 """The number of parts of the axis, each with a label."""
 APART = 18.0
@@ -47,6 +51,8 @@ class Row:
 
     name: str
     label: str
+    lines: tuple[str, ...]
+    """The label in at most LABEL_LINES lines; the last one ends with `…` if it does not fit."""
     most: str
     """How high the highest column is, in words; empty if nothing is known."""
     path: str
@@ -142,7 +148,8 @@ def _row(series: Series, course: Course, every: int) -> Row:
             gaps.append(Gap(round(x, 1), round(wide, 1), words, why if fits else ""))
         place += len(part)
     highest = "" if most is None else f"at most {most:,} a minute" if most else "none"
-    return Row(series.name, series.label, highest, path, tuple(gaps))
+    lines = wrap(inert(series.label), LABEL, max_lines=LABEL_LINES, placeholder="…")
+    return Row(series.name, series.label, tuple(lines), highest, path, tuple(gaps))
 
 
 def _surface(counts: Sequence[int], x: float, width: float, most: int) -> str:
