@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.errors import Refused, TryAgain
-from roundsman.model.events import Outcome
+from roundsman.model.events import HistoryRow, Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import (
@@ -71,7 +71,7 @@ def test_the_history_says_once_that_an_undo_ends_because_its_plan_is_missing(
     else:
         world.is_refused("b")
     world.stored_plan = False
-    rows = []
+    rows: list[HistoryRow] = []
     while world.task_state() is not TaskState.ARCHIVED:
         rows += world.wait(60).inspect().history
     why = f"its undo cannot be made: its plan {world.task.plan[:12]} is not stored"
