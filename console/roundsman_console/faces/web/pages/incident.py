@@ -13,36 +13,21 @@ from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, second
-from roundsman_console.acts.bulk.start import bulk_runs_of
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web.released import ReleasedHere, released_here
 from roundsman_console.faces.web.runs_of_group import runs_over
+from roundsman_console.faces.web.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
+from roundsman_console.facts.group.trial import Trial, TrialState, trial_of
 from roundsman_console.facts.order.lookup import find_shown
 from roundsman_console.facts.order.step_text import error_words
 from roundsman_console.inspector import Inspector
 
 STILL_FAILS = 2 * MINUTE
 """A failure within this time (in ms) means that orders still fail."""
-LOOKED_FOR = 3
-"""The number of orders of a run that are read to find one that still has its history."""
-
-
-@dataclass(frozen=True, slots=True)
-class CauseInHistory:
-    """What an incident was that is over, as one of its orders has it in its history."""
-
-    order: str
-    workflow: str
-    step: str
-    agent: str
-    """Empty if it is not known."""
-    why: str
-    at: int
-    """When this order failed, in epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,38 +160,6 @@ def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[
     return runs_over(inspector, group, since)
 
 
-def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
-    """Return what the group was over which these runs were; None if no order of them tells it."""
-    store = bulk_runs_of(inspector.stack)
-    for record in runs:
-        try:
-            planned = store.orders(record.run, 0, LOOKED_FOR)
-        except UnreadableRecord:
-            continue
-        for one in planned:
-            found = _cause_of(inspector, one.order, record.run.started_at)
-            if found is not None:
-                return found
-    return None
-
-
-def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
-    """Return why the order had failed before this instant (epoch ms)."""
-    try:
-        facts = find_shown(inspector.stack, order)
-    except (NotFound, UnreadableRecord):
-        return None
-    failed = [
-        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
-    ]
-    if not failed:
-        return None
-    last = failed[-1]
-    step = facts.step(last.step or "")
-    agent = step.step.agent if step.step else ""
-    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
-
-
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
     """Return what was done since `since` (epoch ms), the earliest first.
 
@@ -261,6 +214,20 @@ def _hold_act(hold: Hold) -> Act:
 def _release_act(one: ReleasedHere) -> Act:
     why = f": {one.reason}" if one.reason else ""
     return Act(one.at, f"release of {one.agent} by {one.by}{why}.")
+
+
+def read_trial(inspector: Inspector, group: str) -> Trial | None:
+    """Return what became of the order that was tried last in this console; None if none was.
+
+    Nothing is known of one that is not stored any more.
+    """
+    tried = tried_here(inspector, group)
+    if tried is None:
+        return None
+    try:
+        return trial_of(tried, find_shown(inspector.stack, tried.order))
+    except (NotFound, UnreadableRecord) as error:
+        return Trial(tried, TrialState.ENDED, str(error))
 
 
 def hold_of(agent: AgentNow | None) -> Hold | None:
