@@ -102,7 +102,7 @@ DOCUMENTS: Mapping[str, object] = {
     "shift": shift.Shift,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
-    "stats": stats.StatsReading,
+    "stats": stats.StatsAndCourse,
     "signal": events.SignalDocument,
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,

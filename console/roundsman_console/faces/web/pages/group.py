@@ -13,7 +13,7 @@ from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
-from roundsman_console.faces.web.drawings.columns import failure_curve
+from roundsman_console.faces.web.courses import course_of_group
 from roundsman_console.faces.web.forms.bulk import RELEASE, form_on_many, verbs_on_many
 from roundsman_console.faces.web.forms.stack_verb import form_on
 from roundsman_console.faces.web.forms.trial import trial_form
@@ -30,6 +30,7 @@ from roundsman_console.faces.web.pages.incident import (
 )
 from roundsman_console.faces.web.results import KeptPage
 from roundsman_console.faces.web.session import current_session
+from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.over import read_cause
@@ -99,14 +100,20 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     loaded = inspector.stack.records.load_many([one.task_id for one in group.newest], at).tasks
     tasks = [task for one in group.newest if (task := loaded.get(one.task_id)) is not None]
     orders = [task for task in tasks if task.failure == group.id]
+    course = part(
+        lambda: course_of_group(inspector, group, runs, given.get("period", "")), "orders over time"
+    )
+    succeeded = course.value.succeeded_since(group.last_at) if course.value else None
     open_run = next((one for one in runs[::-1] if one.state in GOING), None)
     return {
         **shared,
         "group": group,
         "what_happened": what_happened(group),
         "ended": ENDED.get(group.how, "archived"),
-        "still": still_fails(group, at, held=held, released=released, runs=runs),
-        "curve": failure_curve(group.failed_at, at),
+        "still": still_fails(
+            group, at, held=held, released=released, runs=runs, succeeded=succeeded
+        ),
+        "course": course,
         "effects": effects_words(group_effects(orders), group.count) if orders else "",
         "states": Counter(task.state.value for task in orders),
         "orders": orders,

@@ -89,10 +89,13 @@ def still_fails(
     held: bool = False,
     released: ReleasedHere | None = None,
     runs: Sequence[BulkRecord] = (),
+    succeeded: int | None = None,
 ) -> str:
     """Return in a sentence whether orders still fail for this cause at `at` (epoch ms).
 
     `held` is whether the agent has a hold or an open circuit, and `released` its last release.
+    `succeeded` is how many attempts of the step succeeded since the last failure; None if that is
+    not known.
     """
     if not group.count.count or group.last_at is None:
         return "No order is in the group now."
@@ -117,8 +120,16 @@ def still_fails(
         return "Orders fail again since the release." if again else "Orders still fail."
     if passed:
         return f"{lately}, and {passed}: the cause is gone."
-    where = "its end" if group.step == NO_STEP else group.step
-    return f"{lately}. Whether an order has come to {where} since is not known here."
+    return f"{lately}{_succeeded_since(group, succeeded)}"
+
+
+def _succeeded_since(group: GroupNow, succeeded: int | None) -> str:
+    """Whether an attempt of the step succeeded since the last failure."""
+    if succeeded is None:
+        where = "its end" if group.step == NO_STEP else group.step
+        return f". Whether an order has come to {where} since is not known here."
+    many = counted(succeeded, "attempt") if succeeded else "no attempt"
+    return f", and {many} of {group.step} succeeded since."
 
 
 def _completed_since(runs: Sequence[BulkRecord], last: int) -> str:
