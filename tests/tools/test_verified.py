@@ -319,6 +319,7 @@ def test_sources_that_were_verified_are_reported_as_verified(
     assert status(checkout, capsys).startswith("Verified: these sources were verified on 20")
 
 
+@pytest.mark.exhaustive
 def test_the_commits_since_then_are_counted_that_touch_the_sources(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
