@@ -1,4 +1,4 @@
-"""Generates the lists of fields on the pages of messages and records.
+"""Generates the lists of fields on the page of records.
 
 The fields, their values and their defaults are from the field tables by which the code reads and
 writes them; the meanings are the docstrings of the attributes.
@@ -10,64 +10,25 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from roundsman.aws.dynamodb import codec, control, groups, holds
+from roundsman.aws.dynamodb import codec
 from roundsman.aws.dynamodb.stored_step import StoredStep
-from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow
-from roundsman.model.failure import Group
+from roundsman.model.events import HistoryRow
 from roundsman.model.field_table import Field, FieldTable, Required
-from roundsman.model.holds import Hold
-from roundsman.model.leases import Lease
-from roundsman.model.queue_lag import ReadMark
 from roundsman.model.task import (
     LeftOut,
     Owed,
     StepError,
     StepRecord,
-    StepToAdd,
     Task,
     Termination,
     UnreadSignal,
 )
 from roundsman.ports import OrderRow
-from roundsman.wire import commands, dead_letters, messages
 
 if TYPE_CHECKING:
     # A page needs only the names, labels and defaults of the fields of a table.
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
-
-
-def request() -> str:
-    """Return the block with the fields of a request."""
-    return table(messages.REQUEST, messages.AgentRequest)
-
-
-def reply() -> str:
-    """Return the block with the fields of a reply and of its error."""
-    return _several(
-        ("", messages.REPLY, messages.Reply),
-        ("The object `error`:", messages.REPLY_ERROR, messages.ReplyError),
-        ("Each object of `then`:", messages.STEP_TO_ADD, StepToAdd),
-    )
-
-
-def command() -> str:
-    """Return the block with the fields of all commands, and those of each kind."""
-    kinds: dict[str, type] = {name: kind for kind, name in COMMAND_KINDS.items()}
-    return _several(
-        ("Of every command:", commands.COMMAND, commands.Command),
-        ("Of a command that a person sends:", commands.SOURCE, CommandSource),
-        *(
-            (f"Of `{name}`:", fields, kinds[name])
-            for name, fields in commands.EVENTS.items()
-            if fields.fields
-        ),
-    )
-
-
-def dead_letter() -> str:
-    """Return the block with the fields of the attribute of a dead letter."""
-    return table(dead_letters.DEAD_LETTER, dead_letters.DeadLetter)
 
 
 def order() -> str:
@@ -96,16 +57,6 @@ def step() -> str:
 def history() -> str:
     """Return the block with the attributes of a history row."""
     return table(codec.HISTORY, HistoryRow)
-
-
-def control_rows() -> str:
-    """Return the block with the maps in the rows of ControlTable that have a field table."""
-    return _several(
-        ("Each mark in `marks`:", control.MARK, ReadMark),
-        ("Each hold in `holds`:", holds.HOLD, Hold),
-        ("Each lease in `Shards` of `leases`:", control.LEASE, Lease),
-        ("Each group in `groups`:", groups.GROUP, Group),
-    )
 
 
 def _several(*tables: "tuple[str, AnyTable, type]") -> str:

@@ -91,7 +91,7 @@ def _command(name: str, command: Any, shared: Container[str]) -> list[str]:  # n
     arguments, options = _arguments(command), _options(command)
     typed = " ".join([name, *map(_metavar, arguments)])
     usage = f"{typed} [OPTIONS]" if options else typed
-    lines = [words, "", "```", usage, *(one for one in examples if one != typed), "```", ""]
+    lines = [words, "", "```", *(examples or [usage]), "```", ""]
     own = [item for one in (*arguments, *options) if (item := _item(one)) not in shared]
     lines += [*own, ""] if own else []
     also = [_name(item) for one in options if (item := _item(one)) in shared]
@@ -263,15 +263,10 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     ),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
     "moves of a step": ("reference/states.md", state_diagram.moves_table),
-    "command": ("reference/messages.md", field_pages.command),
-    "request": ("reference/messages.md", field_pages.request),
-    "reply": ("reference/messages.md", field_pages.reply),
-    "dead letter": ("reference/messages.md", field_pages.dead_letter),
     "order": ("reference/records.md", field_pages.order),
     "task": ("reference/records.md", field_pages.task),
     "step": ("reference/records.md", field_pages.step),
     "history": ("reference/records.md", field_pages.history),
-    "control rows": ("reference/records.md", field_pages.control_rows),
 }
 """The generated blocks by name: the page in docs/ and the function that generates the block."""
 

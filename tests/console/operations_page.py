@@ -191,10 +191,8 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "declined": _submitted(**DECLINED),
     "undo-failed": _met({"operation": "DELETE /reservations", "status": 422}, **DECLINED),
     "undo-by-hand": _met({"operation": "DELETE /reservations", "status": 422}, **DECLINED),
-    "archived": _met({"operation": "POST /messages", "status": 503}),
     "refused-for-good": _met({"operation": "POST /messages", "status": 422}),
     "did": _met({"operation": "POST /messages", "loseAnswer": True}),
-    "overdue": _agent_died,
     "extended": _agent_died,
     "many-orders": _many_failed,
     "many-completed": _many_completed,
@@ -218,7 +216,6 @@ THINGS: Mapping[str, Callable[[Stack], None]] = {
     "the service is mended": _serves_again,
     "an order comes": _submitted(),
     "15 seconds later": lambda world: world.pass_time(15),
-    "90 seconds later": lambda world: world.pass_time(90),
     "a moment later": lambda world: world.pass_time(1),
     **LETTER_THINGS,
 }

@@ -236,7 +236,6 @@ def test_it_is_in_the_reference() -> None:
     block = reference.commands()
     assert "### roundsman hurry" in block
     assert "### roundsman greet" in block
-    assert "roundsman greet GUEST [OPTIONS]" in block
     assert "- `GUEST`: Who is greeted." in block
     assert '--times 2 --reason "she is here"' in block
 

@@ -84,9 +84,3 @@ def test_the_workflow_in_20_lines_completes_or_is_undone(*, declines: bool, stat
 def test_the_workflow_in_20_lines_has_about_as_many() -> None:
     definition = CODE[1].split("handler")[0].splitlines()
     assert sum(bool(line.strip()) for line in definition) <= 22
-
-
-def test_the_front_page_of_the_site_begins_with_the_same_workflow() -> None:
-    front = (PROJECT / "docs" / "index.md").read_text(encoding="utf-8")
-    [shown] = re.findall(r"```python\n(.*?)```", front, re.S)
-    assert shown in CODE[1]

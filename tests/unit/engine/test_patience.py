@@ -73,7 +73,7 @@ def test_an_unexpected_error_is_retried_for_at_least_an_hour(jitter: float) -> N
 
 
 def test_the_documented_numbers_of_attempts_are_those_of_the_default() -> None:
-    """`docs/explanation/recoveries.md` has these figures."""
+    """`docs/reference/workflow.md` has these figures."""
     found = {}
     for error, name in ((UNAVAILABLE, "transient"), (BUG, "unexpected")):
         counts, times = [], []

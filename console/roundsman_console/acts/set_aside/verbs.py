@@ -20,11 +20,7 @@ from roundsman_console.acts.verb import (
 )
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import Noun, Result, document_of
-from roundsman_console.facts.set_aside.documents import (
-    DroppedDeadLetterDocument,
-    RedriveDocument,
-    RejectionDocument,
-)
+from roundsman_console.facts.set_aside.documents import MessageDocument, RedriveDocument
 from roundsman_console.facts.set_aside.masked import masked_body
 from roundsman_console.facts.set_aside.messages import (
     SetAside,
@@ -145,7 +141,7 @@ class DropDeadLetterVerb(DropVerb):
     """
 
     name = "dlq drop"
-    document = DroppedDeadLetterDocument
+    document = MessageDocument
     noun = Noun.DEAD_LETTERS
 
     @classmethod
@@ -161,7 +157,7 @@ class DropRejectedVerb(DropVerb):
     """
 
     name = "rejected drop"
-    document = RejectionDocument
+    document = MessageDocument
     noun = Noun.REJECTED
 
     @classmethod

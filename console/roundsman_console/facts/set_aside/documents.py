@@ -127,6 +127,3 @@ class ResendDocument:
     """The number of messages that stay in the RejectedQueue."""
     more: bool
     """Whether the queue has more messages than were read."""
-
-
-DroppedDeadLetterDocument = RejectionDocument = MessageDocument
