@@ -5,15 +5,18 @@ writes them; the meanings are the docstrings of the attributes.
 """
 
 import ast
+import dataclasses
 import inspect
 import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from roundsman.aws.dynamodb import codec
-from roundsman.aws.dynamodb.stored_step import StoredStep
+from roundsman.aws.dynamodb.stored_step import StoredSituation
 from roundsman.model.events import HistoryRow
 from roundsman.model.field_table import Field, FieldTable, Required
+from roundsman.model.polling import Polling
+from roundsman.model.retry_window import RetryWindow
 from roundsman.model.task import (
     LeftOut,
     Owed,
@@ -50,8 +53,13 @@ def task() -> str:
 
 def step() -> str:
     """Return the block with the attributes of a step, and of a map in it."""
-    of_step = table(codec.STEP, StoredStep, StepRecord)
-    return f"{of_step}\n\n{_several(('The map `ResultLeftOut`:', codec.LEFT_OUT, LeftOut))}"
+    return _several(
+        ("What its situation decides:", codec.SITUATION, StoredSituation),
+        ("What outlives a situation:", codec.LASTING, StepRecord),
+        ("Of a step that is retried for a time:", codec.RETRY_WINDOW, RetryWindow),
+        ("Of a step that is polled, and all of them:", codec.POLLING, Polling),
+        ("The map `ResultLeftOut`:", codec.LEFT_OUT, LeftOut),
+    )
 
 
 def history() -> str:
@@ -64,13 +72,12 @@ def _several(*tables: "tuple[str, AnyTable, type]") -> str:
     return "\n\n".join(found)
 
 
-def table(fields: "AnyTable", kind: type, *others: type) -> str:
+def table(fields: "AnyTable", kind: type) -> str:
     """Return one list of a page: the fields by which a type is read and written.
 
-    What the type itself does not explain is explained by one of the others. Raises ValueError if an
-    attribute has no docstring.
+    Raises ValueError if an attribute has no docstring.
     """
-    meanings = {name: text for one in (*others, kind) for name, text in docstrings(one).items()}
+    meanings = docstrings(kind)
     rows: list[str] = []
     for field in fields.fields:
         if field.attribute not in meanings:
@@ -102,10 +109,14 @@ def _default(default: object) -> str:
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of a class's attributes: the texts that follow their annotations."""
+    """Return the docstrings of a class's attributes: the texts that follow their annotations.
+
+    Those of a dataclass that it derives from are among them.
+    """
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is a class
-    found: dict[str, str] = {}
+    bases = [base for base in kind.__bases__ if dataclasses.is_dataclass(base)]
+    found = {name: text for base in bases for name, text in docstrings(base).items()}
     for field, after in zip(body.body, body.body[1:], strict=False):
         match field, after:
             case (

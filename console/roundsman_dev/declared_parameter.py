@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredParameter:
     """A parameter as the template declares it."""
 
     properties: Mapping[str, object] = field(default_factory=dict)

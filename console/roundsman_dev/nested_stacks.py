@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.declared_parameter import DeclaredParameter
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Document: TypeAlias = dict[str, Json]
@@ -108,7 +108,7 @@ class GivenBlock:
         for name, value in self.given.items():
             if name in self.declared and isinstance(value, str | int | float):
                 text = str(value).lower() if isinstance(value, bool) else str(value)
-                if objection := Declared(self.declared[name]).objection(text):
+                if objection := DeclaredParameter(self.declared[name]).objection(text):
                     yield f"{self.name}: {name} is {text!r}: {objection}"
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIMITS = {"submission": 95, "scheduler": 121, "supervisor": 118, "agents/mail": 95}
-"""The most modules of ours that each function may import; a few more than there are."""
+LIMITS = {"submission": 97, "scheduler": 131, "supervisor": 127, "agents/mail": 97}
+"""The most modules of ours that each function may import: as many as there are. A module takes less
+than half a millisecond."""
 LIBRARIES = {"submission": 42, "scheduler": 42, "supervisor": 42, "agents/mail": 66}
 """The most other modules, besides those of boto3 and its two clients."""
 NEVER = {

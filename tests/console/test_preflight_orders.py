@@ -11,7 +11,7 @@ import pytest
 
 from roundsman import Agent
 from roundsman_console.aws.stack import find_stack
-from roundsman_dev.check import project
+from roundsman_dev.check.project import ProjectProblem, read_agents
 from roundsman_dev.preflight.open_orders import OrdersRead, read_orders
 from tests.console.operators import Operator, document, in_retry
 from tests.console.test_preflight import ADDRESSES
@@ -33,12 +33,11 @@ def test_an_open_order_whose_agent_would_be_removed_is_named(
 ) -> None:
     in_retry(operator)
     assert orders_check(operator)["status"] == "ok"
-    read_agents = project.read_agents
 
     def all_but_payment(folder: Path) -> dict[str, Agent]:
         return {key: one for key, one in read_agents(folder).items() if one.name != "payment"}
 
-    monkeypatch.setattr(project, "read_agents", all_but_payment)
+    monkeypatch.setattr("roundsman_dev.project.planned.read_agents", all_but_payment)
     found = orders_check(operator)
     assert (found["status"], found["sentence"]) == (
         "warning",
@@ -53,9 +52,9 @@ def test_agents_that_cannot_be_read_are_not_compared(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: object) -> None:
-        raise project.ProjectProblem("functions/agents/mail/app.py: ImportError: no money.")
+        raise ProjectProblem("functions/agents/mail/app.py: ImportError: no money.")
 
-    monkeypatch.setattr(project, "read_agents", fails)
+    monkeypatch.setattr("roundsman_dev.project.planned.read_agents", fails)
     found = orders_check(operator)
     assert (found["status"], found["details"]) == (
         "unchecked",

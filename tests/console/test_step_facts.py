@@ -150,7 +150,7 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             "failed, and it is proven that it had no effect",
         ),
         (
-            replace(WORKING, polls=7, polled_since=AT - 720_000, poll_until=AT + 600_000),
+            changed_step(WORKING, polls=7, polled_since=AT - 720_000, poll_until=AT + 600_000),
             "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; until 2027-01-15T08:10:00Z at "
             "most",
         ),
@@ -289,7 +289,7 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
 
 def test_the_situation_of_a_step_that_is_polled_says_so() -> None:
     assert situation_words(task({}), POLLED) == "waits, polled"
-    assert situation_words(task({}), replace(WORKING, polls=1)) == "polled"
+    assert situation_words(task({}), changed_step(WORKING, polls=1)) == "polled"
     assert situation_words(task({}), WORKING) == ""
 
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.aws.dynamodb import codec
+from tests.docs.test_reference import tables_of
+
 ROOT = Path(__file__).parents[2]
 RECORDS = ("docs/decisions/", "CHANGELOG.md")
 """They say what was, under the names of their time."""
@@ -55,8 +58,9 @@ def names_on(page: str) -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def known() -> frozenset[str]:
-    """Every word of the sources and of the names of their files."""
+    """Every word of the sources, of the names of their files, and of the attributes of records."""
     words = set[str]().union(*OF_OTHERS.values())
+    words.update(field.name for table in tables_of(codec) for field in table.fields)
     for path in files():
         words.update(WORD.findall(path.stem))
         if path.suffix != ".md" and path != Path(__file__):

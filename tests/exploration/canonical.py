@@ -23,6 +23,8 @@ from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import key_until, patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.instants import SKEW
+from roundsman.model.polling import Polling
+from roundsman.model.retry_window import CLOSED, RetryWindow
 from roundsman.model.situations import (
     Asleep,
     AtAgent,
@@ -190,7 +192,7 @@ class Records:
             found |= {record.claim_by or 0, record.last_until or 0}
             found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
-            found |= {record.retry_until or 0, record.poll_until or 0}
+            found |= {record.retry_window.until or 0, record.polling.until if record.polling else 0}
             if isinstance(record.situation, WithoutAgent):
                 found.add(record.situation.until)
             if record.held_since is not None:
@@ -232,13 +234,9 @@ class Records:
             # No backlog is known here, and no story is so long that calls in vain would count.
             granted=record.granted,
             corrections=record.corrections,
-            retry_until=None if settled else _retry_until(record, now),
-            unexpected_since=None if settled else self._unexpected_since(record, now),
-            waits=0 if settled else record.waits,
+            retry_window=CLOSED if settled else self._retry_window(record, now),
             # Only whether it is polled, and until when: how often and since when is for people.
-            polls=min(record.polls, 1),
-            polled_since=None if record.polled_since is None else T0,
-            poll_until=_poll_until(record, now),
+            polling=_polling(record, now),
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
             signal=record.signal,
@@ -251,9 +249,14 @@ class Records:
             # When others finished, result and other errors are for people and for probes.
         )
 
-    def _unexpected_since(self, record: StepRecord, now: int) -> int | None:
+    def _retry_window(self, record: StepRecord, now: int) -> RetryWindow:
         """One wait for a result is another failure than errors that began before it."""
-        return over(record.unexpected_since, now, 1 if self._awaits else 0)
+        since = record.retry_window.unexpected_since
+        return replace(
+            record.retry_window,
+            until=_retry_until(record, now),
+            unexpected_since=over(since, now, 1 if self._awaits else 0),
+        )
 
     def _situation(  # noqa: PLR0911  # one for each situation
         self, name: str, record: StepRecord, now: int, names: dict[str, str]
@@ -378,10 +381,10 @@ def moved(task: Task, by: int) -> Task:
             record,
             situation=_moved(record.situation, by),
             acts_until=at(record.acts_until),
-            retry_until=at(record.retry_until),
-            poll_until=at(record.poll_until),
+            retry_window=record.retry_window.later(by),
+            polling=record.polling and record.polling.later(by),
             key_until=at(record.key_until),
-            started_at=at(record.started_at) if record.retry_until else record.started_at,
+            started_at=at(record.started_at) if record.retry_window.until else record.started_at,
             finished_at=at(record.finished_at),
         )
         for name, record in task.steps.items()
@@ -411,7 +414,7 @@ def _fails_unexpectedly(record: StepRecord) -> bool:
 
 
 def _held_since(record: StepRecord, now: int) -> int | None:
-    if record.held_since is None or record.retry_until is None:
+    if record.held_since is None or record.retry_window.until is None:
         return over(record.held_since, now, NOTICED)
     return T0 + record.held_since - now
 
@@ -420,7 +423,7 @@ def _started_at(record: StepRecord, now: int) -> int | None:
     """T0, or, of an attempt that may be the last one in its time, when it began."""
     if record.started_at is None:
         return None
-    if record.retry_until is None or not record.under_way:
+    if record.retry_window.until is None or not record.under_way:
         return T0
     return T0 + record.started_at - now
 
@@ -430,20 +433,24 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
 
     That of a parked step moves by the whole time for which it was parked.
     """
-    if record.retry_until is not None and record.held_since is not None:
-        return T0 + record.retry_until - now
-    if record.retry_until is None or not record.under_way or record.started_at is None:
-        return over(record.retry_until, now)
+    if record.retry_window.until is not None and record.held_since is not None:
+        return T0 + record.retry_window.until - now
+    if record.retry_window.until is None or not record.under_way or record.started_at is None:
+        return over(record.retry_window.until, now)
     began = T0 + record.started_at - now
-    return max(T0 + record.retry_until - now, began)
+    return max(T0 + record.retry_window.until - now, began)
 
 
-def _poll_until(record: StepRecord, now: int) -> int | None:
-    """The end of the step's polls. That of a parked step is as long after its parking as it was."""
-    parked_since = _held_since(record, now)
-    if record.poll_until is None or record.held_since is None or parked_since is None:
-        return over(record.poll_until, now)
-    return parked_since + max(0, record.poll_until - record.held_since)
+def _polling(record: StepRecord, now: int) -> Polling | None:
+    """The step's polling. Its end in a parked step is as long after the parking as it was."""
+    if record.polling is None:
+        return None
+    until, parked_since = record.polling.until, _held_since(record, now)
+    if record.held_since is None or parked_since is None:
+        end = over(until, now) or T0
+    else:
+        end = parked_since + max(0, until - record.held_since)
+    return Polling(count=1, since=T0, until=end)
 
 
 def _lock(token: str, names: dict[str, str]) -> str:

@@ -9,8 +9,8 @@ faults stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import end_status
 from roundsman.engine.due import Lane, start_interval
+from roundsman.engine.newly_owed import end_status
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState

@@ -10,8 +10,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from roundsman.engine import agent_holds, attempts, machine, time_credit
-from roundsman.engine.decision import PARTLY_UNDONE, STATUSES
+from roundsman.engine import agent_holds, claims, machine, overdue, time_credit
+from roundsman.engine.newly_owed import PARTLY_UNDONE, STATUSES
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, TryAgain
 from roundsman.model.events import (
     Agents,
@@ -280,7 +280,7 @@ NO_PLANS = MemoryPlans()
 @contextmanager
 def no_time_is_given_back() -> Iterator[None]:
     """Let the engine give back no time: the complete-by of a task does not move."""
-    modules = (agent_holds, attempts, machine, time_credit)
+    modules = (agent_holds, claims, machine, overdue, time_credit)
     for module in modules:
         module.credit = lambda *_: None  # type: ignore[attr-defined]
     try:

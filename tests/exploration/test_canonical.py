@@ -83,8 +83,7 @@ JUDGED = {
     StepRecord: {
         *("operation", "situation", "failure_count", "started_at", "agent", "round", "acts_until"),
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
-        *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
-        *("polls", "polled_since", "poll_until", "signal"),
+        *("retry_window", "polling", "signal", "wait_ended_at", "error"),
         *("key_until", "left_out", "finished_at"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},

@@ -13,7 +13,7 @@ import pytest
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine import (
-    attempts,
+    claims,
     compensation,
     due,
     effects,
@@ -21,16 +21,22 @@ from roundsman.engine import (
     left_out,
     machine,
     operator,
+    overdue,
+    replies,
     requests,
+    retries,
     routing,
+    task_state,
     timeouts,
 )
-from roundsman.engine import decision as building
+from roundsman.engine import decision_builder as building
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.request_deadlines import ends_at, fits_key, request_ends_at
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
@@ -155,7 +161,7 @@ def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
 
 
 def nothing_is_owed(patch: Patch) -> None:
-    patch.setattr(DecisionBuilder, "_newly_owed", lambda decision, task: ())
+    patch.setattr(building, "newly_owed", lambda *_, **__: ())
 
 
 def a_step_needs_no_predecessors(patch: Patch) -> None:
@@ -203,7 +209,7 @@ def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
         begin_undo(context, step, event, after_undo=after_undo, error=error, then=then)
         undone(context, step)
 
-    patch.setattr(attempts, "begin_undo", settled)
+    patch.setattr(retries, "begin_undo", settled)
 
 
 def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
@@ -218,7 +224,7 @@ def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
     ) -> None:
         real(decision, name, event, error, effect)
         if event is StepEvent.REFUSED:
-            decision.change(name, outcome_unknown=False, effect=Effect.NONE)
+            decision.change(name, step_values(outcome_unknown=False, effect=Effect.NONE))
 
     patch.setattr(DecisionBuilder, "fail", fail)
 
@@ -227,7 +233,7 @@ def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
     real = operator._perform_under_fresh_key
 
     def perform(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
-        context.decision.change(step.name, effect=Effect.NONE)
+        context.decision.change(step.name, step_values(effect=Effect.NONE))
         real(context, step, event)
 
     patch.setattr(operator, "_perform_under_fresh_key", perform)
@@ -245,7 +251,7 @@ def a_person_is_believed_about_a_call_that_hangs(patch: Patch) -> None:
         real(context, event)
         record = context.decision.step(event.step)
         if record.process_state is ProcessState.PENDING:
-            context.decision.change(event.step, effect=Effect.NONE)
+            context.decision.change(event.step, step_values(effect=Effect.NONE))
 
     patch.setattr(operator, "_resolve", resolve)
 
@@ -279,13 +285,15 @@ def a_heartbeat_is_not_missed(patch: Patch) -> None:
 
 
 def a_task_without_its_plan_is_taken_for_undone(patch: Patch) -> None:
-    patch.setattr(DecisionBuilder, "_end_state", lambda decision, plan, ending: ending.how)
+    patch.setattr(task_state, "_end_state", lambda plan, task, ending: ending.how)
 
 
 def an_item_is_left_out_and_not_undone(patch: Patch) -> None:
     def left_out(context: DecisionContext, step: StepPlan, *, after_undo: AfterUndo) -> None:
         skipped = Ended(how=End.SKIPPED)
-        context.decision.move(step.name, StepEvent.LEFT_OUT, skipped, after_undo=after_undo)
+        context.decision.move(
+            step.name, StepEvent.LEFT_OUT, skipped, step_values(after_undo=after_undo)
+        )
 
     patch.setattr(fan_out, "begin_undo", left_out)
 
@@ -295,16 +303,18 @@ def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
 
 
 def a_failure_is_taken_for_a_proof(patch: Patch) -> None:
-    real = attempts.failed
+    real = retries.failed
 
     def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
         real(context, step, replace(reply, effect=Effect.NONE))
 
-    patch.setattr(machine, "failed", failed)
+    for reply, handler in replies.REPLIES.items():
+        if handler is real:
+            patch.setitem(replies.REPLIES, reply, failed)
 
 
 def keys_are_never_forgotten(patch: Patch) -> None:
-    for module in (attempts, compensation):
+    for module in (claims, compensation):
         patch.setattr(module, "key_until", lambda *_: None)
 
 
@@ -312,18 +322,19 @@ def performs_go_on_when_their_keys_are_forgotten(patch: Patch) -> None:
     def fits(step: StepPlan, record: StepRecord, at: int) -> bool:
         return record.operation == PERFORM or fits_key(step, record, at)
 
-    patch.setattr(attempts, "fits_key", fits)
-    patch.setattr(attempts, "within_key", lambda _, __, until: until)
+    patch.setattr(claims, "fits_key", fits)
+    for module in (claims, overdue):
+        patch.setattr(module, "within_key", lambda _, __, until: until)
     patch.setattr(requests, "request_ends_at", ends_at)
 
 
 def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
-    real = attempts.claim
+    real = claims.claim
 
     def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         record = context.decision.step(step.name)
         if record.operation == PERFORM:
-            context.decision.change(step.name, key_until=None, key_since=context.now)
+            context.decision.change(step.name, step_values(key_until=None, key_since=context.now))
         real(context, step, claimant)
 
     patch.setattr(ready_steps, "claim", claim)

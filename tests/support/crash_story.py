@@ -19,8 +19,8 @@ from roundsman.definition.workflow import (
     Wait,
     Workflow,
 )
-from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.newly_owed import STATUSES
 from roundsman.model.holds import BREAKER
 from roundsman.model.instants import milliseconds
 from roundsman.model.states import TaskState

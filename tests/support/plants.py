@@ -4,7 +4,7 @@ A fault in this list is found by random worlds, by the name of its invariant
 (tests/world/test_plants.py). `random_worlds` has the worlds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -18,18 +18,21 @@ from roundsman.aws.guard.rate_limit import RateLimit
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine import (
     agent_holds,
-    attempts,
     bulk_moves,
-    decision,
+    decision_builder,
     due,
     erasure,
     fan_out,
     left_out,
     machine,
+    newly_owed,
     on_failure,
     operator,
+    overdue,
     polls,
+    replies,
     request_deadlines,
+    retries,
     routing,
     signals,
     sleeps,
@@ -39,7 +42,8 @@ from roundsman.engine import (
 from roundsman.engine import requests as requests_of_steps
 from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.compensation import begin_undos, undone
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.history import SIGNAL_UNREAD
 from roundsman.engine.request_deadlines import ends_at
@@ -112,6 +116,12 @@ class Plant:
 def returns(owner: object, name: str, value: object) -> Callable[[Patch], None]:
     """Let a function do nothing and return `value`."""
     return lambda patch: patch.setattr(owner, name, lambda *_, **__: value)
+
+
+def waits_that_are_none(patch: Patch) -> None:
+    """Let no attempt be spaced from the next one, after a failure or a timeout."""
+    for module in (retries, overdue):
+        returns(module, "retry_delay", 0)(patch)
 
 
 def requests(change: Callable[[AgentRequest], AgentRequest]) -> Callable[[Patch], None]:
@@ -220,7 +230,7 @@ def polls_that_fail(patch: Patch) -> None:
     error = StepError("NotYet", "not done yet")
 
     def counted(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
-        attempts.failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
+        retries.failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
 
     patch.setattr(polls, "not_yet", counted)
 
@@ -283,12 +293,13 @@ def signals_that_leave_without_a_row(patch: Patch) -> None:
 
 def signals_that_leave_unrejected(patch: Patch) -> None:
     """Owe no rejected message for a signal that no step can read any more."""
-    owes = DecisionBuilder._newly_owed
+    owes = newly_owed.newly_owed
 
-    def fewer(self: DecisionBuilder, task: Task) -> tuple[Owed, ...]:
-        return tuple(one for one in owes(self, task) if one.kind != REJECTION)
+    def fewer(*given: object, **named: object) -> Iterator[Owed]:
+        found = owes(*given, **named)  # type: ignore[arg-type]  # as they are given
+        return (one for one in found if one.kind != REJECTION)
 
-    patch.setattr(DecisionBuilder, "_newly_owed", fewer)
+    patch.setattr(decision_builder, "newly_owed", fewer)
 
 
 def rejections_that_are_not_sent(patch: Patch) -> None:
@@ -363,7 +374,7 @@ def results_in_alerts(patch: Patch) -> None:
 
 def statuses_with_seq_1(patch: Patch) -> None:
     patch.setattr(
-        decision, "Owed", lambda kind, name, _, at, detail: Owed(kind, name, 1, at, detail)
+        newly_owed, "Owed", lambda kind, name, _, at, detail: Owed(kind, name, 1, at, detail)
     )
 
 
@@ -470,11 +481,11 @@ def wrong_replies_that_add_a_part(patch: Patch) -> None:
             add_steps(context, adder, then[:1])
         return why
 
-    patch.setattr(machine, "why_not_added", part)
+    patch.setattr(replies, "why_not_added", part)
 
 
 def wrong_replies_that_are_taken(patch: Patch) -> None:
-    patch.setattr(machine, "why_not_added", lambda *_: None)
+    patch.setattr(replies, "why_not_added", lambda *_: None)
 
 
 def added_steps_that_count_as_undone(patch: Patch) -> None:
@@ -493,11 +504,11 @@ def added_steps_that_count_as_undone(patch: Patch) -> None:
 def rows_that_are_stale(patch: Patch) -> None:
     """Leave a step out of the record that has changed since its row was written."""
 
-    def counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+    def in_rows(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
         del task
         return {name: row for row in rows for name in row.steps}
 
-    patch.setattr(settled, "_counting", counting)
+    patch.setattr(settled, "_in_rows", in_rows)
 
 
 def no_retention(patch: Patch) -> None:
@@ -507,7 +518,7 @@ def no_retention(patch: Patch) -> None:
         found = entry(task, now)
         return found if found.expires_at is None else replace(found, expires_at=now)
 
-    patch.setattr(decision, "with_due_entry", at_once)
+    patch.setattr(decision_builder, "with_due_entry", at_once)
     patch.setattr(due, "with_due_entry", at_once)
 
 
@@ -593,7 +604,7 @@ def runs_that_finish_early(patch: Patch) -> None:
 
 def runs_that_send_nothing(patch: Patch) -> None:
     def post(self: bulk_runs._Visit, tasks: Sequence[tuple[PlannedOrder, Task]]) -> None:
-        self._set(were_sent(self._record.progress, [task.task_id for _, task in tasks]))
+        self._set(were_sent(self.record.progress, [task.task_id for _, task in tasks]))
 
     patch.setattr(bulk_runs._Visit, "_post", post)
 
@@ -617,8 +628,8 @@ PLANTS = (
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
     Plant(Invariant.ORDER_HELD, "an order on hold goes on", nobody_minds_holds_on_orders),
     Plant(Invariant.PACED, "a rate limit limits nothing", returns(RateLimit, "wait", None)),
-    Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
-    Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
+    Plant(Invariant.COUNTED, "a held reply counts", returns(replies, "counts_as_failure", True)),
+    Plant(Invariant.WAITS, "no backoff between attempts", waits_that_are_none),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
     Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
     Plant(Invariant.RESULT, "a signal ends two steps", signals_that_end_two_steps),
@@ -651,11 +662,9 @@ PLANTS = (
     ),
     Plant(Invariant.COUNTED, "a poll counts as a failed attempt", polls_that_fail),
     Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
-    Plant(
-        Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)
-    ),
+    Plant(Invariant.FAILED_BY, "the first attempt is the last", returns(retries, "_is_last", True)),
     Plant(Invariant.FAILED_BY, "tasks end before their time", an_early_end),
-    Plant(Invariant.BOUNDED, "no attempt is the last", returns(attempts, "_is_last", False)),
+    Plant(Invariant.BOUNDED, "no attempt is the last", returns(retries, "_is_last", False)),
     Plant(
         Invariant.AS_PLANNED,
         "no task that failed is undone",
@@ -665,7 +674,7 @@ PLANTS = (
     Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
     Plant(Invariant.KEY_LASTS, "requests to undo outlive keys", requests_that_outlive_their_keys),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
-    Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
+    Plant(Invariant.STARTED, "started is never sent", returns(newly_owed, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
     Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
     Plant(

@@ -5,8 +5,8 @@ No order of a story reaches the real bounds. Each invariant holds, and each orde
 
 import pytest
 
-from roundsman.engine import added_steps, compensation, decision
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine import added_steps, compensation, task_state
+from roundsman.model.task import Task
 from tools import soak_stories
 from tools.soak_stories import Story
 
@@ -18,17 +18,18 @@ SHORT = (44, 48, 51, 54, 91)
 def rooms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rooms for further undos that decisions find."""
     monkeypatch.setattr(soak_stories, "ADDING", 1.0)
-    monkeypatch.setattr(decision, "MOST_ADDED_UNDOS", 1)
+    monkeypatch.setattr(task_state, "MOST_ADDED_UNDOS", 1)
     monkeypatch.setattr(compensation, "MOST_ADDED_UNDOS", 1)
     monkeypatch.setattr(added_steps, "MOST_OPEN_ADDED", 3)
     found = list[int]()
-    room_for_undos = DecisionBuilder.room_for_undos
+    room_for_undos = task_state.room_for_undos
 
-    def noted(self: DecisionBuilder) -> int:
-        found.append(room_for_undos(self))
+    def noted(task: Task) -> int:
+        found.append(room_for_undos(task))
         return found[-1]
 
-    monkeypatch.setattr(DecisionBuilder, "room_for_undos", noted)
+    for module in (task_state, compensation):
+        monkeypatch.setattr(module, "room_for_undos", noted)
     return found
 
 

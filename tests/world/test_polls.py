@@ -37,7 +37,8 @@ def kinds(world: World) -> list[str]:
 def polls(world: World) -> int:
     """How often the step was polled; 0 if its order was not taken yet."""
     try:
-        return world.task("ord-1").step("convert").polls
+        found = world.task("ord-1").step("convert").polling
+        return found.count if found else 0
     except LookupError:
         return 0
 
@@ -107,15 +108,15 @@ def test_a_service_that_is_down_between_two_polls_uses_up_attempts_only_in_a_row
 
 def test_a_held_agent_polls_nothing_and_its_job_has_the_time_back() -> None:
     world = until_polled(polling(times=FOR_EVER))
-    until = world.task("ord-1").step("convert").poll_until
-    assert until is not None
+    before = world.task("ord-1").step("convert").polling
+    assert before is not None
     world.hold("convert", 30 * MINUTE)
     world.run(until=lambda: since_morning(world) >= 20 * MINUTE)
     world.release("convert")
     until_polled(world, 2)
-    moved = world.task("ord-1").step("convert").poll_until
+    moved = world.task("ord-1").step("convert").polling
     assert moved is not None
-    assert moved >= until + 18 * MINUTE_MS
+    assert moved.until >= before.until + 18 * MINUTE_MS
 
 
 def test_an_archived_order_goes_on_polling_when_it_is_resubmitted() -> None:

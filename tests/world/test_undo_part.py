@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.decision import PARTLY_UNDONE
+from roundsman.engine.newly_owed import PARTLY_UNDONE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Termination
 from roundsman_testing import (

@@ -30,7 +30,7 @@ class MutantId:
     """What identifies a mutant. It does not depend on the layout of the source."""
 
     function: str
-    """The qualified name within the package: `attempts.claim`, `decision.DecisionBuilder.end`."""
+    """The qualified name within the package: `claims.claim`, `step_values.StepValues.of`."""
     operator: str
     before: str
     """The changed expression, as `ast.unparse` writes it."""

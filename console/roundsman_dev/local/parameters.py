@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roundsman_console.base.errors import ConsoleError
-from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.declared_parameter import DeclaredParameter
 from roundsman_dev.nested_stacks import Document, NestedProblem, blocks_of
 from roundsman_dev.sam import sam_module
 
@@ -38,7 +38,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
 class DeclaredTemplate:
     """The parameters of a template and of its nested stacks."""
 
-    parameters: Mapping[str, Declared] = field(default_factory=dict)
+    parameters: Mapping[str, DeclaredParameter] = field(default_factory=dict)
     """By name; those of a nested stack by block and name (`Engine.DueShards`)."""
     service_urls: Mapping[str, str] = field(default_factory=dict)
     """The parameter that has the base URL of an agent's remote service, by the agent's name."""
@@ -60,7 +60,7 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
             if parameter in given:  # the block gives it
                 value = given[parameter]
                 properties["Default"] = value if isinstance(value, str | int) else ""
-            found[f"{name}.{parameter}"] = Declared(properties, computed)
+            found[f"{name}.{parameter}"] = DeclaredParameter(properties, computed)
         if SERVICE_URL in nested:
             reference = given.get(SERVICE_URL)
             root = reference.get("Ref") if isinstance(reference, dict) else None
@@ -109,11 +109,15 @@ def blocks(template: Path, document: Document) -> list[tuple[str, str, Document]
         raise ConsoleError(f"{template}: {problem}.") from problem
 
 
-def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
+def _declared(document: Mapping[str, Any]) -> dict[str, DeclaredParameter]:
     sections = document.get("Parameters")
     if not isinstance(sections, dict):
         return {}
-    return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
+    return {
+        str(name): DeclaredParameter(body)
+        for name, body in sections.items()
+        if isinstance(body, dict)
+    }
 
 
 def architecture(machine: str | None = None) -> str:
@@ -166,11 +170,11 @@ def choose_parameters(
     return chosen
 
 
-def _has_no_address(declared: Mapping[str, Declared], name: str) -> bool:
+def _has_no_address(declared: Mapping[str, DeclaredParameter], name: str) -> bool:
     return name in declared and not declared[name].default and not declared[name].computed
 
 
-def _check(declared: Mapping[str, Declared], name: str, value: str) -> None:
+def _check(declared: Mapping[str, DeclaredParameter], name: str, value: str) -> None:
     if name not in declared:
         known = ", ".join(sorted(declared)) or "none"
         raise ConsoleError(f"template.yaml has no parameter {name}; it has: {known}.")

@@ -29,7 +29,7 @@ from roundsman_dev.check.reading import (
 )
 from roundsman_dev.check.schedules import schedule_problems
 from roundsman_dev.check.service_events import event_accounts, event_services
-from roundsman_dev.declared_parameter import Declared
+from roundsman_dev.declared_parameter import DeclaredParameter
 from roundsman_dev.preflight.checks import PlannedStack
 from roundsman_dev.preflight.open_orders import Function
 from roundsman_dev.sam import CONFIG, deploy_settings, parameter_overrides
@@ -56,7 +56,9 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
     try:
         template = Template.read(project / "template.yaml")
         blocks = template.blocks()
-        of_root = {name: Declared(each) for name, each in parameters(template.written).items()}
+        of_root = {
+            name: DeclaredParameter(each) for name, each in parameters(template.written).items()
+        }
         values = {
             name: overrides.get(name, ANY_ADDRESS if each.default is None else each.default)
             for name, each in of_root.items()
@@ -119,7 +121,7 @@ def _name_problems(blocks: Sequence[GivenBlock], stack: str) -> Iterator[str]:
         for name, value in block.given.items():
             if at(value, "Ref") == "AWS::StackName":
                 declared = block.declared.get(name, {})
-                objection = Declared(declared).objection(stack)
+                objection = DeclaredParameter(declared).objection(stack)
                 constraint = str(declared.get("ConstraintDescription", objection))
                 if objection is not None and constraint not in seen:
                     seen.add(constraint)
@@ -127,7 +129,7 @@ def _name_problems(blocks: Sequence[GivenBlock], stack: str) -> Iterator[str]:
 
 
 def _parameter_problems(
-    blocks: Sequence[GivenBlock], of_root: Mapping[str, Declared], given: Mapping[str, str]
+    blocks: Sequence[GivenBlock], of_root: Mapping[str, DeclaredParameter], given: Mapping[str, str]
 ) -> Iterator[str]:
     for name, value in given.items():
         if name not in of_root:
@@ -141,7 +143,7 @@ def _parameter_problems(
             for name, declared in block.declared.items():
                 if at(block.given.get(name), "Ref") != root:
                     continue
-                if (refusal := Declared(declared).objection(str(handed))) is not None:
+                if (refusal := DeclaredParameter(declared).objection(str(handed))) is not None:
                     yield f"{root} cannot be {handed!r}: {refusal} ({block.name}.{name})."
 
 

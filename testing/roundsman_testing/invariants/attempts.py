@@ -6,7 +6,8 @@ from dataclasses import replace
 from roundsman.definition.plan import Plan, SleepForPlan, StepPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
-from roundsman.engine.attempts import KEY_EXPIRED, OVERDUE
+from roundsman.engine.claims import KEY_EXPIRED
+from roundsman.engine.overdue import OVERDUE
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
@@ -390,7 +391,7 @@ def _in_vain(record: StepRecord, kind: str, now: int) -> bool:
 
 def _polled_in_vain(record: StepRecord, now: int) -> bool:
     """Whether the time of the step's polls is over at `now`."""
-    return record.poll_until is not None and record.poll_until <= now
+    return record.polling is not None and record.polling.is_over(now)
 
 
 def _is_about(record: StepRecord, reply: Reply) -> bool:

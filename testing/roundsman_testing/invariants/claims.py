@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.overdue import OVERDUE
 from roundsman.model.events import Claimant
 from roundsman.model.instants import SKEW
 from roundsman.model.states import ProcessState

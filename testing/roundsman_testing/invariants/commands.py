@@ -7,7 +7,7 @@ claimed, parked, skipped or failed in the record.
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from roundsman.engine.attempts import KEY_EXPIRED
+from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.restored import VERSIONS_SKIPPED
 from roundsman.model.events import (
     COMMAND_KINDS,
@@ -193,8 +193,8 @@ def _until(record: StepRecord) -> int:
     next attempt."""
     if isinstance(record.situation, WithoutAgent):
         return record.situation.until
-    if record.poll_until is not None:
-        return record.poll_until
+    if record.polling is not None:
+        return record.polling.until
     return (record.until or 0) + record.extra
 
 

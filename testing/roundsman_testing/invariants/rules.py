@@ -14,9 +14,9 @@ from enum import StrEnum
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
-from roundsman.engine.attempts import KEY_EXPIRED
-from roundsman.engine.decision import end_status
+from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.due import is_closed
+from roundsman.engine.newly_owed import end_status
 from roundsman.model.failure import Group
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task

@@ -8,13 +8,13 @@ from roundsman_testing.world.endless import EndlessCheck
 from roundsman_testing.world.failed_run import of_order
 from roundsman_testing.world.simulated_stack import SimulatedStack
 from roundsman_testing.world.trace import InvariantBroken, failed_text
-from roundsman_testing.world.work import Work
+from roundsman_testing.world.work import ProcessWork
 
 
 class Checks:
     """The checks of a world. Each raises InvariantBroken if it finds something."""
 
-    def __init__(self, stack: SimulatedStack, work: Work, seed: int) -> None:
+    def __init__(self, stack: SimulatedStack, work: ProcessWork, seed: int) -> None:
         """`seed` repeats the run."""
         self._stack = stack
         self._work = work

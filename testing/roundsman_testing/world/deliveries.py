@@ -7,7 +7,7 @@ from roundsman_testing.world.capacity import SCHEDULER, SimulatedInvocation, rea
 from roundsman_testing.world.queues import EFFECTS, REPLIES, QueuedMessage
 from roundsman_testing.world.simulated_stack import SimulatedStack
 from roundsman_testing.world.versions import Version
-from roundsman_testing.world.work import Outcome, Work
+from roundsman_testing.world.work import ProcessWork, WorkEnd
 
 MOST_TOGETHER = 10
 """The most replies that one invocation of the scheduler gets: the template's batch size."""
@@ -16,7 +16,7 @@ MOST_TOGETHER = 10
 class Deliveries:
     """Lets functions read messages and handle them, each in an invocation."""
 
-    def __init__(self, stack: SimulatedStack, work: Work) -> None:
+    def __init__(self, stack: SimulatedStack, work: ProcessWork) -> None:
         self._stack = stack
         self._work = work
 
@@ -131,7 +131,7 @@ class Deliveries:
             groups.setdefault(task_id or mail.message_id, []).append(mail)
         for group in groups.values():
             ended = self._handle_group(group, run)
-            if ended is Outcome.DIED:
+            if ended is WorkEnd.DIED:
                 self._died(run)
                 return
             if came_before > 1 and run.handled:
@@ -140,13 +140,13 @@ class Deliveries:
             for mail, _ in run.handled:
                 self._delete(mail)
 
-    def _handle_group(self, group: Sequence[QueuedMessage], run: SimulatedInvocation) -> Outcome:
+    def _handle_group(self, group: Sequence[QueuedMessage], run: SimulatedInvocation) -> WorkEnd:
         if len(group) > 1:
             return self._handle_together(group, run)
         ended = self._work.ends(partial(self._handle, group[0], run), group[0], group)
-        if ended is Outcome.WELL:
+        if ended is WorkEnd.WELL:
             run.handled.append((group[0], group[0].receives))
-        elif ended is Outcome.FAILED:
+        elif ended is WorkEnd.FAILED:
             self._stack.processes.handling_failed(group[0])
         return ended
 
@@ -154,7 +154,7 @@ class Deliveries:
         result = self._stack.processes.handle(mail, self._stack.post, run)
         self._stack.note("  {}: {}", mail, result)
 
-    def _handle_together(self, batch: Sequence[QueuedMessage], run: SimulatedInvocation) -> Outcome:
+    def _handle_together(self, batch: Sequence[QueuedMessage], run: SimulatedInvocation) -> WorkEnd:
         """Handle replies of one task in one invocation, which lives or dies for all of them."""
         results = list[str | Exception]()
 
@@ -162,11 +162,11 @@ class Deliveries:
             results.extend(self._stack.processes.handle_replies(batch, self._stack.post))
 
         ended = self._work.ends(handle, batch[0], batch)
-        if ended is Outcome.DIED:
+        if ended is WorkEnd.DIED:
             return ended
         for number, mail in enumerate(batch):
             note = partial(self._note_result, mail, results[number] if results else None)
-            if ended is Outcome.WELL and self._work.ends(note, mail, [mail]) is Outcome.WELL:
+            if ended is WorkEnd.WELL and self._work.ends(note, mail, [mail]) is WorkEnd.WELL:
                 run.handled.append((mail, mail.receives))
             else:
                 self._stack.processes.handling_failed(mail)

@@ -3,13 +3,13 @@
 from roundsman.model.instants import SECOND
 from roundsman_testing.world.capacity import SUPERVISOR, SimulatedInvocation
 from roundsman_testing.world.simulated_stack import SimulatedStack
-from roundsman_testing.world.work import Work
+from roundsman_testing.world.work import ProcessWork
 
 
 class Supervision:
     """The timer of the supervisors, of which each tick reaches one by chance."""
 
-    def __init__(self, supervisors: int, stack: SimulatedStack, work: Work) -> None:
+    def __init__(self, supervisors: int, stack: SimulatedStack, work: ProcessWork) -> None:
         """`supervisors` is their number."""
         self._supervisors = supervisors
         self._stack = stack

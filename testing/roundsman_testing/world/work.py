@@ -11,7 +11,7 @@ from roundsman_testing.world.queues import QueuedMessage
 from roundsman_testing.world.simulated_stack import SimulatedStack
 
 
-class Outcome(Enum):
+class WorkEnd(Enum):
     """How the work of a process on some messages ended."""
 
     WELL = "they are done"
@@ -19,7 +19,7 @@ class Outcome(Enum):
     DIED = "the process died"
 
 
-class Work:
+class ProcessWork:
     """The work of processes, which may die, fail, or find the tables down."""
 
     def __init__(self, stack: SimulatedStack) -> None:
@@ -31,7 +31,7 @@ class Work:
 
     def ends(
         self, act: Callable[[], object], who: object, mails: Sequence[QueuedMessage] = ()
-    ) -> Outcome:
+    ) -> WorkEnd:
         """Let a process work. Unless it ends well, the messages `mails` come again.
 
         Raises UntypedError and FunctionExits, for mistakes of the application's author.
@@ -42,21 +42,21 @@ class Work:
                 act()
         except Crash as crash:
             self._stack.note("  the process dies: {}", crash)
-            return Outcome.DIED
+            return WorkEnd.DIED
         except (TryAgain, CallRefused) as problem:
             if isinstance(problem, Throttled):
                 for mail in mails:
                     self._stack.queues.hide_longer(mail, self._stack.chance.random())
             self._stack.note("  it comes again: {}", problem)
-            return Outcome.FAILED
+            return WorkEnd.FAILED
         except UntypedError:
             raise  # a mistake of the author, and not of the engine
         except SystemExit as ended:
             raise FunctionExits(str(who), ended) from ended
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
-            return Outcome.FAILED
-        return Outcome.WELL
+            return WorkEnd.FAILED
+        return WorkEnd.WELL
 
     def note_troubles(self) -> None:
         """Note each exception that a process went on after, and that it may not raise."""

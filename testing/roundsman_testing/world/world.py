@@ -68,7 +68,7 @@ from roundsman_testing.world.simulated_stack import SimulatedStack
 from roundsman_testing.world.supervision import Supervision
 from roundsman_testing.world.trace import Trace
 from roundsman_testing.world.versions import Version, Versions
-from roundsman_testing.world.work import Work
+from roundsman_testing.world.work import ProcessWork
 
 MORNING = 1_800_000_000_000
 """The start of a world, unless it is told another, in epoch ms: 2027-01-15T08:00:00Z."""
@@ -181,7 +181,7 @@ class World:
             post=self.post,
             trace=self.trace,
         )
-        self._work = Work(stack)
+        self._work = ProcessWork(stack)
         self.faults.on_hit(self._work.note_hit)
         self._checks = Checks(stack, self._work, seed)
         deliveries = Deliveries(stack, self._work)

@@ -175,6 +175,42 @@ def test_the_text_is_canonical_json_and_its_sha256_the_hash() -> None:
     assert len(plan.hash) == 64
 
 
+def test_a_definition_keeps_the_hash_that_earlier_releases_gave_it() -> None:
+    """An order in flight finds its plan by it; a new field must not change that of others."""
+    assert (
+        plan_of(orders).hash == "9a1764990bf98969272008554b4b819fa82df9148c1d0db5887dd4dd27efe11a"
+    )
+    every = Step(
+        name="every",
+        agents=("one", "two"),
+        complete_within=MINUTE,
+        retry=Retry(keep_trying_for=MINUTE, not_on=("B", "A")),
+        compensation=Compensation(complete_within=SECOND, key_lifetime=timedelta(days=1)),
+        for_each="input.lines",
+        heartbeat_within=SECOND,
+        next_agent_on=("Full", "Closed"),
+        reads=("total", "lines"),
+        result_masked=True,
+        probe_outlives_key=True,
+    )
+    kind = replace(charge, name="kind", after=(), when=None, input=Card, key_lifetime=MINUTE * 9)
+    waits = (
+        Sleep(name="nap", for_=MINUTE, when="input.slow"),
+        SleepUntil("input.eve", name="eve", on_failure=Archive()),
+        Signal("paid", within=MINUTE, result_masked=True),
+    )
+    most = replace(
+        orders,
+        steps=(reserve, charge, every, *waits),
+        deadline=timedelta(hours=1),
+        masked=("pin",),
+        may_add=(kind,),
+        may_add_after_no_return=(kind,),
+        most_added=9,
+    )
+    assert plan_of(most).hash == "e9145794848603cfc601047d8effb836a44204fe3602fc235ac8e2b170464921"
+
+
 def test_a_plan_read_from_its_text_is_the_same_plan() -> None:
     plan = plan_of(orders)
     assert read_plan(plan.text) == plan

@@ -15,7 +15,8 @@ from roundsman.engine.agent_holds import (
     RESUME_SPREAD,
     is_to_be_parked_anew,
 )
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.due import START_WITHIN, ParkedFor, due, parked_for
 from roundsman.model.events import AgentView, HistoryRow, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.instants import DAY, MINUTE, SECOND

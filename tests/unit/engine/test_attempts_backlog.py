@@ -14,7 +14,7 @@ from itertools import count
 import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Undo
-from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
+from roundsman.engine.overdue import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.model.events import AgentView, Inspect, Outcome, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND, SKEW

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.definition.plan import RetryPlan
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
-from roundsman.engine.attempts import retry_delay
+from roundsman.engine.retries import retry_delay
 from roundsman.model.events import InspectAt, Outcome, StartTask, attempt_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError

@@ -7,8 +7,8 @@ from typing import TypedDict, Unpack
 import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
-from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.due import START_WITHIN
+from roundsman.engine.overdue import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome

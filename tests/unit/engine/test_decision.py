@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundsman.definition.workflow import Retry, Undo
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.request_deadlines import PATIENCE
@@ -13,6 +13,7 @@ from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
 from roundsman.model.events import CommandSource, InspectAt, Signalled
 from roundsman.model.instants import LONG_OVER, SECOND, SKEW
+from roundsman.model.retry_window import RetryWindow
 from roundsman.model.situations import (
     AtAgent,
     AwaitsCallback,
@@ -290,16 +291,15 @@ def test_an_event_keeps_of_the_counts_what_goes_on(
         RECORDS[situation],
         started_at=T0,
         uncounted_calls=3,
-        retry_until=T0 + SECOND,
-        unexpected_since=T0,
-        waits=2,
+        retry_window=RetryWindow(until=T0 + SECOND, unexpected_since=T0, waits=2),
     )
     decision = builder(a=made)
     decision.move("a", event, to)
     record = decision.step("a")
     assert record.situation == to
     assert (record.uncounted_calls == 3) is ("calls" in kept)
-    series = (record.retry_until is not None, record.unexpected_since, record.waits)
+    window = record.retry_window
+    series = (window.until is not None, window.unexpected_since, window.waits)
     assert series == ((True, T0, 2) if "series" in kept else (False, None, 0))
 
 

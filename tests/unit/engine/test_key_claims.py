@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Archive, Retry, Undo, Wait
-from roundsman.engine.attempts import KEY_EXPIRED
+from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.model.events import AgentView, Outcome
 from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.situations import Ready
@@ -319,7 +319,7 @@ def test_only_the_waits_of_a_step_that_is_retried_for_a_time_are_counted() -> No
         counts = []
         for _ in range(3):
             world.fails("a")
-            counts.append(world.record("a").waits)
+            counts.append(world.record("a").retry_window.waits)
             world.wait(120).start()
         return counts
 

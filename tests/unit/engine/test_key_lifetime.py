@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
-from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.bulk_eligibility import Eligible, NotFor, judged
+from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.compensation import undo_is_in_time
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.bulk_run import PlannedOrder, Run, Terms

@@ -14,10 +14,12 @@ from roundsman.definition.workflow import (
     Step,
     Undo,
 )
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.due import due
 from roundsman.engine.left_out import ADDED_LATER, left_out_of, readers, why_not_to_be_read
 from roundsman.engine.requests import request_for
+from roundsman.engine.step_values import step_values
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome
 from roundsman.model.failure import failure_of, open_step
@@ -474,7 +476,7 @@ def test_results_are_kept_in_a_few_rows_and_those_that_do_not_fit_are_not() -> N
 
     def kept(*sizes: tuple[int, int]) -> None:
         for n, (size, row) in enumerate(sizes):
-            here.decision.change(f"x{n}", left_out=LeftOut("", size, row))
+            here.decision.change(f"x{n}", step_values(left_out=LeftOut("", size, row)))
 
     def row(size: int) -> int | None:
         return left_out_of(here, "a", "x", size, "too long").row
@@ -482,9 +484,9 @@ def test_results_are_kept_in_a_few_rows_and_those_that_do_not_fit_are_not() -> N
     assert (row(LARGEST_KEPT_RESULT), row(LARGEST_KEPT_RESULT + 1)) == (0, None)
     assert left_out_of(here, "a", "x", 1, "too long").whole == "x"
     assert left_out_of(here, "a", "x", LARGEST_KEPT_RESULT + 1, "too long").whole is None
-    here.decision.change("b", left_out=LeftOut("it was not sent", 1))
+    here.decision.change("b", step_values(left_out=LeftOut("it was not sent", 1)))
     assert row(1) == 0
-    here.decision.change("a", left_out=LeftOut("", LARGEST_RESULT_ROW, 0))
+    here.decision.change("a", step_values(left_out=LeftOut("", LARGEST_RESULT_ROW, 0)))
     assert row(1) == 0, "its own former result makes room"
     kept((LARGEST_RESULT_ROW - 1_000, 0))
     assert (row(1_000), row(1_001)) == (0, 1)

@@ -161,6 +161,7 @@ def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under
         "the task was not complete by 2027-01-15T08:01:00Z (0 ms ago)"
     )
     assert [row.step for row in decision.history] == [None, "a", "c"]
+    assert decision.history[0].kind == "failed"
     assert world.task.ending is not None
     assert world.task.ending.step is None
 

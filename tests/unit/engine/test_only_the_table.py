@@ -1,6 +1,6 @@
 """A step changes its situation only in `DecisionBuilder`, which looks up the transition table.
 
-The types say it as well: `DecisionBuilder.steps` is a Mapping, and `change` takes no situation. The
+The types say it as well: `DecisionBuilder.steps` is a Mapping. The
 tests read the source, so that neither a cast nor a copy of a record gets around the table.
 """
 
@@ -13,7 +13,7 @@ import pytest
 import roundsman
 
 CORE = Path(roundsman.__file__).parent
-BUILDER = "engine/decision.py"
+BUILDER = "engine/decision_builder.py"
 MAKES_RECORDS = {"aws/dynamodb/stored_step.py", "model/task.py"}
 """What reads a stored record, and what says how the record of an untouched step looks."""
 CHANGES_A_DICT = {"clear", "pop", "popitem", "setdefault", "update"}
@@ -25,7 +25,7 @@ def writes(source: str) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Call(func=ast.Name("StepRecord")):
                 yield node.lineno, "makes a record"
-            case ast.Call(func=ast.Name("replace"), keywords=keywords) if any(
+            case ast.Call(func=ast.Name("replace" | "step_values"), keywords=keywords) if any(
                 one.arg in ("situation", "operation") for one in keywords
             ):
                 yield node.lineno, "gives a record a situation"
@@ -92,6 +92,7 @@ def test_the_builder_looks_up_each_situation_that_it_gives() -> None:
         "found = replace(record, situation=NotBegun())",
         "found = replace(record, operation=UNDO)",
         "found = StepRecord(round=2)",
+        "decision.change(name, step_values(situation=NotBegun()))",
     ],
 )
 def test_each_way_around_the_table_is_seen(line: str) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from roundsman.definition.plan import RetryPlan
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait
-from roundsman.engine.attempts import UNEXPECTED_RETRIED_FOR, retry_delay
+from roundsman.engine.retries import retry_delay
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.failure import RETRIED, failure_of
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.retry_window import UNEXPECTED_RETRIED_FOR
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.machine_world import T0, World, plan, step
@@ -113,8 +114,8 @@ def test_a_number_of_attempts_that_is_given_is_all_that_counts() -> None:
     for _ in range(2):
         breaks(world)
         again(world)
-    assert world.record("a").retry_until is None
-    assert world.record("a").unexpected_since is None
+    assert world.record("a").retry_window.until is None
+    assert world.record("a").retry_window.unexpected_since is None
     assert world.task.failure is None
     decision = breaks(world)
     assert world.task_state() is TaskState.UNDONE
@@ -185,7 +186,7 @@ def test_an_unexpected_error_alerts_once_while_it_is_retried_and_undoes_nothing(
     assert (failure.how, failure.step, failure.error_type) == (RETRIED, "a", "KeyError")
     assert world.task.failure == failure.group
     assert world.task_state() is TaskState.RETRY
-    assert (world.task.failed_at, world.record("a").unexpected_since) == (T0, T0)
+    assert (world.task.failed_at, world.record("a").retry_window.unexpected_since) == (T0, T0)
     owed = world.task.owed[-1]
     assert (owed.kind, owed.name) == ("alert", "unexpected_error")
     assert "retried at" in owed.detail
@@ -195,7 +196,7 @@ def test_an_unexpected_error_alerts_once_while_it_is_retried_and_undoes_nothing(
     again(world)
     breaks(world)
     assert world.owed().count("unexpected_error") == 1
-    assert world.record("a").unexpected_since == T0
+    assert world.record("a").retry_window.unexpected_since == T0
 
 
 def test_a_repaired_step_leaves_the_group_and_the_task_completes() -> None:
@@ -206,7 +207,11 @@ def test_a_repaired_step_leaves_the_group_and_the_task_completes() -> None:
     assert world.task_state() is TaskState.COMPLETED
     assert (world.task.failure, world.task.failed_at) == (None, world.task.ended_at)
     record = world.record("a")
-    assert (record.retry_until, record.unexpected_since, record.waits) == (None, None, 0)
+    assert (
+        record.retry_window.until,
+        record.retry_window.unexpected_since,
+        record.retry_window.waits,
+    ) == (None, None, 0)
     assert "undo" not in " ".join(
         row.kind for _, _, made in world.decisions for row in made.history
     )
@@ -226,10 +231,10 @@ def test_a_task_that_goes_on_after_the_repair_is_in_no_group() -> None:
 def test_another_failure_meanwhile_keeps_the_task_in_its_group() -> None:
     world = patient()
     breaks(world)
-    group, until = world.task.failure, world.record("a").retry_until
+    group, until = world.task.failure, world.record("a").retry_window.until
     again(world)
     world.fails("a")
-    assert (world.task.failure, world.record("a").retry_until) == (group, until)
+    assert (world.task.failure, world.record("a").retry_window.until) == (group, until)
     again(world)
     world.gives_back("a")
     assert world.task.failure == group
@@ -246,7 +251,7 @@ def test_one_failure_is_one_alert_whatever_errors_its_attempts_end_with() -> Non
         breaks(world, error=replace(BUG, type=error))
         assert world.task.failure == group
     assert world.owed().count("unexpected_error") == 1
-    assert world.record("a").unexpected_since == T0
+    assert world.record("a").retry_window.unexpected_since == T0
 
 
 def test_the_error_of_another_step_has_an_alert_when_the_first_step_goes_on() -> None:
@@ -268,18 +273,18 @@ def test_the_error_of_another_step_has_an_alert_when_the_first_step_goes_on() ->
 def test_the_hour_counts_from_the_first_unexpected_error() -> None:
     world = patient()
     world.fails("a")
-    assert world.record("a").retry_until == T0 + KEEP
+    assert world.record("a").retry_window.until == T0 + KEEP
     again(world)
     world.wait(600)
     breaks(world)
-    assert world.record("a").unexpected_since == world.now
-    assert world.record("a").retry_until == world.now + UNEXPECTED_RETRIED_FOR
+    assert world.record("a").retry_window.unexpected_since == world.now
+    assert world.record("a").retry_window.until == world.now + UNEXPECTED_RETRIED_FOR
 
 
 def test_a_longer_patience_of_the_plan_is_not_cut_to_an_hour() -> None:
     world = patient(step("a", retry=Retry(keep_trying_for=timedelta(hours=3))))
     breaks(world)
-    assert world.record("a").retry_until == T0 + 180 * MINUTE
+    assert world.record("a").retry_window.until == T0 + 180 * MINUTE
 
 
 def test_after_the_hour_the_strategy_decides() -> None:
@@ -342,10 +347,12 @@ def test_the_time_on_hold_does_not_count() -> None:
     world.wait(1)
     world.gives_back("a", retry_after=60_000)
     parked = world.now
-    assert world.record("a").retry_until == T0 + KEEP + SECOND, "nor the attempt that was rejected"
+    assert world.record("a").retry_window.until == T0 + KEEP + SECOND, (
+        "nor the attempt that was rejected"
+    )
     again(world)
     assert world.record("a").started_at == world.now
-    assert world.record("a").retry_until == T0 + KEEP + SECOND + world.now - parked
+    assert world.record("a").retry_window.until == T0 + KEEP + SECOND + world.now - parked
     world.succeeds("a")
     assert world.task_state() is TaskState.COMPLETED
 
@@ -361,11 +368,11 @@ def test_a_step_that_is_parked_twice_is_credited_once() -> None:
     for _ in range(2):
         world.wait(60).inspect()
         world.start()
-    assert world.record("a").retry_until == T0 + KEEP
+    assert world.record("a").retry_window.until == T0 + KEEP
     world.release("worker")
     again(world)
     assert world.record("a").started_at == world.now > begun
-    assert world.record("a").retry_until == T0 + KEEP + world.now - parked
+    assert world.record("a").retry_window.until == T0 + KEEP + world.now - parked
 
 
 def test_a_request_that_was_never_read_does_not_count() -> None:
@@ -378,7 +385,7 @@ def test_a_request_that_was_never_read_does_not_count() -> None:
     }
     world.overdue("a")
     assert world.record("a").failure_count == 1
-    assert world.record("a").retry_until == T0 + KEEP + world.now - sent
+    assert world.record("a").retry_window.until == T0 + KEEP + world.now - sent
 
 
 def test_added_time_does_not_count() -> None:
@@ -389,7 +396,7 @@ def test_added_time_does_not_count() -> None:
     world.extend(60, "a")
     world.overdue("a")
     assert world.record("a").failure_count == 1
-    assert world.record("a").retry_until == T0 + KEEP + world.now - sent
+    assert world.record("a").retry_window.until == T0 + KEEP + world.now - sent
 
 
 def test_a_timeout_that_counts_uses_up_the_time() -> None:
@@ -399,11 +406,11 @@ def test_a_timeout_that_counts_uses_up_the_time() -> None:
     world.wait(120).inspect()
     first = world.now
     assert world.record("a").failure_count == 1
-    assert world.record("a").retry_until == first + KEEP
+    assert world.record("a").retry_window.until == first + KEEP
     assert world.record("a").not_before == first + 750, "an attempt that was short waits too"
     again(world)
     world.wait(120).inspect()
-    assert world.record("a").retry_until == first + KEEP
+    assert world.record("a").retry_window.until == first + KEEP
     assert world.record("a").not_before == world.now + 1_500
 
 
@@ -412,7 +419,7 @@ def test_a_callback_that_is_waited_for_begins_a_new_series() -> None:
     breaks(world)
     again(world)
     world.waits_for_callback("a", 3_600)
-    assert world.record("a").retry_until is None
+    assert world.record("a").retry_window.until is None
     assert world.task.failure is None
 
 
@@ -436,14 +443,14 @@ def test_an_agent_that_reads_nothing_is_an_unexpected_error_from_the_second_time
     record = world.record("a")
     assert record.error is not None
     assert record.error.unexpected
-    assert (record.failure_count, record.unexpected_since) == (0, world.now)
+    assert (record.failure_count, record.retry_window.unexpected_since) == (0, world.now)
     assert world.task.failure is not None
     assert world.owed().count("unexpected_error") == 1
     since = world.now
     world.start()
     breaks(world)
-    assert world.record("a").retry_until == world.now + UNEXPECTED_RETRIED_FOR
-    assert world.record("a").unexpected_since == since
+    assert world.record("a").retry_window.until == world.now + UNEXPECTED_RETRIED_FOR
+    assert world.record("a").retry_window.unexpected_since == since
 
 
 def test_an_agent_that_never_read_anything_is_retried_for_an_hour() -> None:
@@ -457,7 +464,7 @@ def test_an_agent_that_never_read_anything_is_retried_for_an_hour() -> None:
     assert record.failure_count == 1
     assert record.error is not None
     assert record.error.unexpected
-    assert record.retry_until == world.now + UNEXPECTED_RETRIED_FOR
+    assert record.retry_window.until == world.now + UNEXPECTED_RETRIED_FOR
     assert record.not_before == world.now + 750
 
 
@@ -517,7 +524,7 @@ def test_a_step_with_another_agent_goes_there_after_its_attempts() -> None:
     world.start()
     world.succeeds("a")
     assert world.record("a").agent == "two"
-    assert world.record("a").retry_until is None
+    assert world.record("a").retry_window.until is None
     lasted = until_given_up(world, BUG)
     assert lasted >= UNEXPECTED_RETRIED_FOR, "the last agent is retried for the whole time"
 
@@ -529,7 +536,7 @@ def test_waits_follow_the_time_and_are_counted() -> None:
     while world.state("a") is ProcessState.PROCESSING:
         decision = world.fails("a")
         if "waits" in [row.kind for row in decision.history]:
-            waits.append(world.record("a").waits)
+            waits.append(world.record("a").retry_window.waits)
         if world.state("a") is ProcessState.PENDING:
             again(world)
     assert waits == [1, 2]
@@ -540,13 +547,15 @@ def test_waits_follow_the_time_and_are_counted() -> None:
 def test_a_resubmitted_step_has_its_whole_time_again() -> None:
     world = patient(step("a", retry=PATIENT, on_failure=Archive()))
     until_given_up(world, BUG)
-    assert world.record("a").retry_until is not None, "so that an exhausted step is recognised"
+    assert world.record("a").retry_window.until is not None, (
+        "so that an exhausted step is recognised"
+    )
     world.deliver_owed()
     world.resubmit()
-    assert (world.record("a").retry_until, world.task.failure) == (None, None)
+    assert (world.record("a").retry_window.until, world.task.failure) == (None, None)
     world.start()
     breaks(world)
-    assert world.record("a").retry_until == world.now + UNEXPECTED_RETRIED_FOR
+    assert world.record("a").retry_window.until == world.now + UNEXPECTED_RETRIED_FOR
 
 
 # --- details --------------------------------------------------------------------------------------
@@ -595,16 +604,16 @@ def test_waits_are_counted_only_where_the_number_of_attempts_does_not_say_them()
     wait = Wait(timedelta(minutes=5), 3, then=Undo())
     counted = patient(step("a", retry=Retry(max_attempts=1), on_failure=wait))
     counted.fails("a")
-    assert (counted.record("a").waits, counted.record("a").failure_count) == (0, 1)
+    assert (counted.record("a").retry_window.waits, counted.record("a").failure_count) == (0, 1)
     timed = Retry(max_attempts=1, keep_trying_for=timedelta(seconds=1))
     world = patient(step("a", retry=timed, on_failure=wait))
     world.fails("a", retry_after=2_000)
     again(world)
     world.fails("a")
-    assert world.record("a").waits == 1
+    assert world.record("a").retry_window.waits == 1
     again(world)
     world.succeeds("a")
-    assert world.record("a").waits == 0
+    assert world.record("a").retry_window.waits == 0
 
 
 def test_the_end_of_the_task_does_not_end_the_retries_of_an_undo() -> None:
@@ -646,7 +655,7 @@ def test_an_unread_request_in_a_backlog_keeps_the_last_error() -> None:
     }
     world.overdue("a")
     assert world.record("a").error == UNAVAILABLE
-    assert world.record("a").unexpected_since is None
+    assert world.record("a").retry_window.unexpected_since is None
 
 
 def test_an_attempt_under_way_uses_up_the_time() -> None:
@@ -655,7 +664,7 @@ def test_an_attempt_under_way_uses_up_the_time() -> None:
     world.fails("a")
     again(world)
     world.wait(3).shows_progress("a")
-    assert world.record("a").retry_until == T0 + KEEP
+    assert world.record("a").retry_window.until == T0 + KEEP
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
@@ -664,21 +673,21 @@ def test_a_clock_that_is_behind_does_not_shorten_the_time(seconds: int) -> None:
     world.fails("a")
     again(world)
     world.wait(seconds).gives_back("a")
-    assert world.record("a").retry_until == T0 + KEEP
+    assert world.record("a").retry_window.until == T0 + KEEP
 
 
 def test_a_late_success_leaves_what_is_known_of_the_retries() -> None:
     world = patient(step("a", retry=PATIENT, on_failure=Archive()))
     until_given_up(world, BUG)
     before = world.record("a")
-    assert before.retry_until is not None
-    assert before.unexpected_since is not None
+    assert before.retry_window.until is not None
+    assert before.retry_window.unexpected_since is not None
     world.succeeds("a", lock=before.locked_by)
     after = world.record("a")
     assert after.effect is Effect.STANDS
-    assert (after.retry_until, after.unexpected_since) == (
-        before.retry_until,
-        before.unexpected_since,
+    assert (after.retry_window.until, after.retry_window.unexpected_since) == (
+        before.retry_window.until,
+        before.retry_window.unexpected_since,
     )
 
 
@@ -689,7 +698,9 @@ def test_a_resubmitted_task_leaves_the_group_in_which_it_had_ended() -> None:
     breaks(world)
     again(world)
     world.fails("a")
-    assert world.record("a").unexpected_since is not None, "it is still retried because of it"
+    assert world.record("a").retry_window.unexpected_since is not None, (
+        "it is still retried because of it"
+    )
     world.is_refused("b")
     assert world.task_state() is TaskState.ARCHIVED
     assert world.task.failure is not None

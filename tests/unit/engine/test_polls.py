@@ -7,15 +7,16 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait
 from roundsman.engine.due import due
-from roundsman.engine.history import polled_words
 from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.events import Claimant, Decision, InspectAt, Outcome, Reconcile
 from roundsman.model.instants import SECOND, second
+from roundsman.model.polling import Polling
 from roundsman.model.situations import Parked, Ready, WaitsUntil
 from roundsman.model.states import ProcessState, SituationName, TaskState
 from roundsman.model.task import StepError, StepRecord, idempotency_key
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import changed_step
 
 MINUTE, HOUR = 60, 3_600
 FENCED = Compensation(fences_late_performs=True)
@@ -47,7 +48,12 @@ def polled_again(world: World, again_in: float = 60, within: float = 600) -> Dec
 
 
 def of_polls(record: StepRecord) -> tuple[int, int | None, int | None]:
-    return record.polls, record.polled_since, record.poll_until
+    found = record.polling
+    return NONE if found is None else (found.count, found.since, found.until)
+
+
+def poll_until(record: StepRecord) -> int | None:
+    return of_polls(record)[2]
 
 
 NONE = (0, None, None)
@@ -129,23 +135,23 @@ def test_later_polls_say_how_often_and_since_when() -> None:
 def test_the_first_reply_under_the_key_says_for_how_long() -> None:
     world = polled()
     polled_again(world, within=HOUR)
-    assert world.record("a").poll_until == T0 + 600 * SECOND
+    assert poll_until(world.record("a")) == T0 + 600 * SECOND
     polled_again(world, within=90)
-    assert world.record("a").poll_until == T0 + 600 * SECOND
+    assert poll_until(world.record("a")) == T0 + 600 * SECOND
 
 
 def test_no_interval_is_shorter_than_a_second() -> None:
     world = story()
     world.is_not_done("a", again_in=0, within=0)
     assert world.record("a").not_before == T0 + SECOND
-    assert world.record("a").poll_until == T0 + SECOND
+    assert poll_until(world.record("a")) == T0 + SECOND
 
 
 def test_a_reply_without_its_times_is_polled_again_after_a_second() -> None:
     world = story()
     world.reply("a", Outcome.POLLING)
     assert world.record("a").not_before == T0 + SECOND
-    assert world.record("a").poll_until == T0 + SECOND
+    assert poll_until(world.record("a")) == T0 + SECOND
 
 
 def test_it_does_not_wait_beyond_the_end_of_its_polling() -> None:
@@ -177,7 +183,7 @@ def test_a_poll_ends_a_series_of_failures() -> None:
     world.is_not_done("a")
     record = world.record("a")
     assert (record.failure_count, record.error, record.outcome_unknown) == (0, None, False)
-    assert (record.retry_until, record.unexpected_since) == (None, None)
+    assert (record.retry_window.until, record.retry_window.unexpected_since) == (None, None)
 
 
 def test_a_failure_between_two_polls_counts_and_keeps_the_time() -> None:
@@ -201,7 +207,7 @@ def test_a_lost_reply_leads_to_the_same_poll_again() -> None:
     assert idempotency_key("ord-1", "a", "perform", record) == key
     world.is_not_done("a")
     assert world.record("a").failure_count == 0
-    assert world.record("a").polls == 2
+    assert of_polls(world.record("a"))[0] == 2
 
 
 def test_a_repeated_or_late_reply_changes_nothing() -> None:
@@ -214,7 +220,7 @@ def test_a_repeated_or_late_reply_changes_nothing() -> None:
     assert again.reason == "a: polling reply ignored: no attempt is under way"
     world.wait(60).start()
     world.is_not_done("a", lock=lock)
-    assert world.record("a").polls == 1
+    assert of_polls(world.record("a"))[0] == 1
 
 
 def test_time_outs_in_a_row_end_with_a_poll() -> None:
@@ -430,8 +436,8 @@ def test_a_hold_moves_the_end_of_the_polling() -> None:
     world.start()
     record = world.record("a")
     assert record.situation_name is SituationName.AT_AGENT
-    assert record.poll_until == T0 + (600 + 120) * SECOND
-    assert record.polls == 1
+    assert poll_until(record) == T0 + (600 + 120) * SECOND
+    assert of_polls(record)[0] == 1
 
 
 def test_a_poll_that_is_given_back_is_not_counted_and_its_time_does_not_count() -> None:
@@ -440,8 +446,8 @@ def test_a_poll_that_is_given_back_is_not_counted_and_its_time_does_not_count() 
     world.wait(10)
     world.gives_back("a")
     record = world.record("a")
-    assert record.poll_until == T0 + (600 + 10) * SECOND
-    assert (record.polls, record.failure_count) == (1, 0)
+    assert poll_until(record) == T0 + (600 + 10) * SECOND
+    assert (of_polls(record)[0], record.failure_count) == (1, 0)
 
 
 def test_a_person_ends_the_wait() -> None:
@@ -459,7 +465,7 @@ def test_more_time_for_the_step_is_more_time_of_polling(*, at_its_agent: bool) -
         world.wait(60).start()
     before, ends_by = world.record("a"), world.task.complete_by
     decision = world.extend(300, "a")
-    assert world.record("a") == replace(before, poll_until=T0 + 900 * SECOND)
+    assert world.record("a") == changed_step(before, poll_until=T0 + 900 * SECOND)
     assert world.task.complete_by == ends_by
     assert f"a: 5 min added; it is polled until {second(T0 + 900 * SECOND)}" in decision.reason
 
@@ -480,7 +486,7 @@ def test_a_deadline_limits_the_time_that_can_be_added() -> None:
     with pytest.raises(Refused, match="at most 2 min can be added"):
         world.extend(121, "a")
     world.extend(120, "a")
-    assert world.record("a").poll_until == T0 + 720 * SECOND
+    assert poll_until(world.record("a")) == T0 + 720 * SECOND
 
 
 def test_a_step_that_waits_for_another_attempt_has_nothing_to_extend() -> None:
@@ -522,8 +528,12 @@ def test_a_restored_wait_has_as_much_time_left_as_it_had() -> None:
     world.wait(HOUR)
     world.apply(Reconcile(world.asked(), T0 + 10 * SECOND))
     record = world.record("a")
-    assert record.poll_until == T0 + (600 + HOUR - 10) * SECOND
-    assert (record.polls, record.outcome_unknown, record.retry_until) == (1, True, None)
+    assert poll_until(record) == T0 + (600 + HOUR - 10) * SECOND
+    assert (of_polls(record)[0], record.outcome_unknown, record.retry_window.until) == (
+        1,
+        True,
+        None,
+    )
     assert requests_in(world.start()) == ["a"]
 
 
@@ -534,7 +544,7 @@ def test_a_restored_poll_under_way_is_made_again() -> None:
     world.apply(Reconcile(world.asked(), T0 + 65 * SECOND))
     record = world.record("a")
     assert record.situation_name is SituationName.READY
-    assert record.poll_until == T0 + (600 + HOUR) * SECOND
+    assert poll_until(record) == T0 + (600 + HOUR) * SECOND
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -549,7 +559,6 @@ def test_a_restored_poll_under_way_is_made_again() -> None:
     ],
 )
 def test_how_often_in_words(polls: int, words: str) -> None:
-    record = StepRecord(polls=polls, polled_since=T0, poll_until=T0)
-    assert polled_words(record, T0 + 720 * SECOND) == words
-    assert polled_words(StepRecord(), T0) == ""
-    assert polled_words(record, T0 - 5) == words.replace("12 min", "0 ms")
+    polling = Polling(count=polls, since=T0, until=T0)
+    assert polling.words(T0 + 720 * SECOND) == words
+    assert polling.words(T0 - 5) == words.replace("12 min", "0 ms")

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from roundsman.definition.workflow import Archive, Retry, Undo
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
+from roundsman.engine.step_values import step_values
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import Refused
@@ -25,6 +27,7 @@ from roundsman.model.record_limits import (
     SHORT_MESSAGE,
     cut,
 )
+from roundsman.model.retry_window import RetryWindow
 from roundsman.model.situations import AtAgent
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Termination
@@ -81,7 +84,11 @@ def test_a_short_error_is_of_the_same_failure_group_as_the_whole_one() -> None:
         task = replace(world.task, steps={**old, "last": step_record(started_at=T0)})
         decision = DecisionBuilder(task, T0, world.plan)
         decision.move("last", StepEvent.CLAIMED, AtAgent(lock="lock", until=T0))
-        decision.requeue("last", StepEvent.RESTORED, error=error, unexpected_since=T0)
+        decision.requeue(
+            "last",
+            StepEvent.RESTORED,
+            step_values(error=error, retry_window=RetryWindow(unexpected_since=T0)),
+        )
         found = decision.build(world.plan, TaskEvent.REPLIED).task
         stored = found.step("last").error
         assert stored is not None
@@ -134,7 +141,7 @@ def test_the_same_error_as_before_is_not_cut_again() -> None:
     world = World(plan(*(step(name) for name in old), step("last")))
     task = replace(world.task, steps={**old, "last": last}, state=TaskState.ACTIVE)
     decision = DecisionBuilder(task, T0, world.plan)
-    decision.change("last", reminders=1)
+    decision.change("last", step_values(reminders=1))
     found = decision.build(world.plan, TaskEvent.REPLIED).task
     assert [found.step(name).error for name in old] == errors
 

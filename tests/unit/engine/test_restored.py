@@ -505,17 +505,17 @@ def test_a_step_that_is_retried_for_a_time_gets_that_time_again() -> None:
     world.start()
     world.fails("a", retry_after=60 * SECOND)
     world.fails("b")
-    until = world.record("a").retry_until
+    until = world.record("a").retry_window.until
     assert until is not None
     world.wait_until(world.record("b").not_before).start()
     assert world.record("b").under_way
     assert not world.record("a").under_way
-    of_b, since = world.record("b").retry_until, world.record("b").started_at
+    of_b, since = world.record("b").retry_window.until, world.record("b").started_at
     assert of_b is not None
     assert since is not None
     restored(world)
-    assert world.record("a").retry_until == until + AN_HOUR
-    assert world.record("b").retry_until == of_b + world.now - since
+    assert world.record("a").retry_window.until == until + AN_HOUR
+    assert world.record("b").retry_window.until == of_b + world.now - since
 
 
 # --- what goes on by itself -----------------------------------------------------------------------

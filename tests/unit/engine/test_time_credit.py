@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Compensation, Undo
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.time_credit import credit, credit_holds
 from roundsman.model.events import AgentView, Inspect, Outcome

@@ -8,10 +8,11 @@ from itertools import product
 import pytest
 
 from roundsman.definition.workflow import Archive, Retry, Undo, Wait
-from roundsman.engine import decision as building
+from roundsman.engine import decision_builder as building
 from roundsman.engine import transitions
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import (
     STEPS,
     TASKS,
@@ -347,7 +348,7 @@ def test_a_step_pair_that_is_not_in_the_table_is_refused_and_changes_nothing(
     task = replace(world.task, steps={"a": RECORDS[situation]})
     written = DecisionBuilder(task, T0)
     with pytest.raises(NoTransition, match=f"no entry for a step {situation} and .*{event.value}"):
-        written.move("a", event, NotBegun(), failure_count=7)
+        written.move("a", event, NotBegun(), step_values(failure_count=7))
     assert written.steps == task.steps == {"a": RECORDS[situation]}
 
 

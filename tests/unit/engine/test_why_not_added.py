@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from roundsman.engine.added_steps import why_not_added
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState
 from roundsman.model.task import LeftOut, StepRecord, StepToAdd

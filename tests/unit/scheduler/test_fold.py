@@ -220,7 +220,7 @@ def test_a_reply_that_cannot_be_decided_fails_alone() -> None:
             raise ValueError("a defect")
         return 0.5
 
-    scheduler._jitter = jitter  # a defect that one decision meets
+    scheduler.jitter = jitter  # a defect that one decision meets
     results = scheduler.handle(replies)
     assert [type(result) for result in results] == [Handled, ValueError, *[Handled] * 3]
     assert faults.calls.count("save") == 2

@@ -10,7 +10,8 @@ import pytest
 from roundsman import Archive, Retry, Step, Workflow
 from roundsman.definition.plan import StepPlan, plan_of
 from roundsman.engine import operator
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
+from roundsman.engine.step_values import step_values
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Claimant, Resubmit
 from roundsman.model.instants import DAY, MINUTE, SECOND
@@ -400,7 +401,7 @@ def test_what_nothing_undoes_stands_once_whatever_people_repair(monkeypatch: Pat
     real = operator._perform_under_fresh_key
 
     def believes(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
-        context.decision.change(step.name, effect=Effect.NONE)
+        context.decision.change(step.name, step_values(effect=Effect.NONE))
         real(context, step, event)
 
     monkeypatch.setattr(operator, "_perform_under_fresh_key", believes)

@@ -9,9 +9,9 @@ import pytest
 
 from roundsman.alerts.group import opened
 from roundsman.definition.plan import StepPlan
-from roundsman.engine import attempts, compensation, due, machine
+from roundsman.engine import compensation, due, machine, overdue
 from roundsman.engine import steps as ready_steps
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
@@ -68,7 +68,7 @@ def knows_no_hurry(patch: Patch, _: World) -> None:
 
 
 def counts_what_was_never_sent(patch: Patch, world: World) -> None:
-    patch.setattr(attempts, "_may_be_unsent", lambda context, step: False)
+    patch.setattr(overdue, "_may_be_unsent", lambda *_: False)
     world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
 
 

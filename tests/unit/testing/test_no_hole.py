@@ -8,11 +8,11 @@ import pytest
 
 from roundsman.definition.plan import Plan, plan_of
 from roundsman.definition.workflow import Archive, Workflow
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine import task_state
 from roundsman.errors import InvalidMessage
 from roundsman.model.failure import Group
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import StepRecord, Task, Termination
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_testing import Invariant, InvariantBroken, TaskState, World
@@ -39,8 +39,8 @@ ARCHIVES = Workflow(
 def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     monkeypatch: Patch,
 ) -> None:
-    def unfinished(self: DecisionBuilder, _plan: Plan | None) -> bool:
-        return any(record.under_way for record in self.steps.values())
+    def unfinished(_plan: Plan | None, task: Task, _ending: Termination) -> bool:
+        return any(record.under_way for record in task.steps.values())
 
     world = World(SHOP)
     world.on("charge").hangs()
@@ -48,7 +48,7 @@ def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     world.run(until=lambda: bool(world.standing(order_id)))
     world.run(for_=timedelta(seconds=1))
     assert world.standing(order_id) == ["reserve"]
-    monkeypatch.setattr(DecisionBuilder, "_unfinished", unfinished)
+    monkeypatch.setattr(task_state, "_is_unfinished", unfinished)
     monkeypatch.setattr("roundsman.engine.compensation.ready_to_undo", lambda _: [])
     world.cancel(order_id)
     with pytest.raises(InvariantBroken) as found:

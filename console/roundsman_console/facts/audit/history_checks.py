@@ -7,7 +7,7 @@ no row. A person may remove rows, and does not: whoever does finds these promise
 from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
-from roundsman.engine.attempts import KEY_EXPIRED
+from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE

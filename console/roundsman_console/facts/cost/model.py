@@ -15,7 +15,7 @@ from roundsman_console.base.constraints import Count, Duration, Keyword
 from roundsman_console.base.result import USD, Shown, Unit, rounded
 from roundsman_console.facts.cost.figures import Figures, Role
 from roundsman_console.facts.cost.prices import Prices
-from roundsman_console.facts.cost.records import KB, Stored, stored_after_each
+from roundsman_console.facts.cost.records import KB, StoredBytes, stored_after_each
 
 GB = 1024**3
 MILLION = 1_000_000
@@ -245,7 +245,7 @@ def _sends_of_a_reply(wanted: Wanted) -> float:
     return ceil(wanted.batch / together) / wanted.batch
 
 
-def stored_of(wanted: Wanted, figures: Figures) -> list[Stored]:
+def stored_of(wanted: Wanted, figures: Figures) -> list[StoredBytes]:
     """Return what is stored of a task after each decision of its order."""
     return list(stored_after_each(wanted.steps, wanted.result_bytes, figures.record))
 
@@ -286,7 +286,7 @@ def _reads(wanted: Wanted, figures: Figures) -> float:
     its instance keeps, as measured on one instance. With many instances, each request may read the
     order: with four steps, this costs 0.19 USD more per million orders.
     """
-    read = [Stored(figures.record.birth), *stored_of(wanted, figures)[:-1]]
+    read = [StoredBytes(figures.record.birth), *stored_of(wanted, figures)[:-1]]
     sizes = [size for one in read for size in (one.record, *one.rows)]
     return sum(_started(size, READ_AT_ONCE) for size in [_order_row(wanted, figures), *sizes]) / 2
 

@@ -19,7 +19,7 @@ LISTED = 4  # bytes by which a row lengthens the record that lists it
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBytes:
     """What is stored of a task after a decision."""
 
     record: int
@@ -32,7 +32,7 @@ class Stored:
     """The size of the row that this decision added; 0 if it added none."""
 
 
-def stored_after_each(steps: int, result_bytes: int, sizes: RecordSize) -> Iterator[Stored]:
+def stored_after_each(steps: int, result_bytes: int, sizes: RecordSize) -> Iterator[StoredBytes]:
     """Yield what is stored after each decision: the start, and the reply to each step, in a row."""
     packed_step = sizes.packed_step + sizes.packed_share * result_bytes
     inside, rows, before = 0, tuple[int, ...](), 0
@@ -50,5 +50,5 @@ def stored_after_each(steps: int, result_bytes: int, sizes: RecordSize) -> Itera
             rows, inside, plain = (*rows, added), 0, sizes.first
         record = plain if plain <= KB else ceil(sizes.packed + inside * packed_step)
         record += len(rows) * LISTED
-        yield Stored(record, max(before, record), rows, added)
+        yield StoredBytes(record, max(before, record), rows, added)
         inside, before = inside + 1, record

@@ -349,6 +349,7 @@ def _step(one: StepFacts) -> StepDocument:
     asleep = record.situation if isinstance(record.situation, Asleep) else None
     awaits = record.situation if isinstance(record.situation, AwaitsSignal) else None
     added = one.order.task.added.get(one.name)
+    polling, window = record.polling, record.retry_window
     return filled_from(
         record,
         StepDocument,
@@ -356,6 +357,11 @@ def _step(one: StepFacts) -> StepDocument:
         added_by=added and added.adder,
         agent=one.agent,
         max_attempts=one.most_attempts,
+        retry_until=window.until,
+        unexpected_since=window.unexpected_since,
+        polls=polling.count if polling else 0,
+        polled_since=polling and polling.since,
+        poll_until=polling and polling.until,
         asleep_since=asleep and asleep.since,
         asleep_until=asleep and asleep.until,
         awaits_since=awaits and awaits.since,

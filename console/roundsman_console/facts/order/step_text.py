@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.definition.plan import SignalPlan, SleepForPlan, SleepUntilPlan, StepPlan
 from roundsman.engine.agent_holds import HELD
-from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil, WithoutAgent
@@ -50,7 +49,7 @@ def situation_words(task: Task, record: StepRecord) -> str:
     more = situation not in _SAYS_NO_MORE and not isinstance(record.situation, Ended)
     more = more or record.awaits_result
     words = [situation.removeprefix("undo ")] if more else []
-    return ", ".join([*words, *(["polled"] if record.polls else [])])
+    return ", ".join([*words, *(["polled"] if record.polling else [])])
 
 
 def step_state(task: Task, record: StepRecord) -> str:
@@ -140,7 +139,7 @@ def _added_time(record: StepRecord) -> Iterator[str]:
 def retry_words(one: StepFacts) -> Iterator[str]:
     """Yield why and until when a step is retried, if it is retried for a time."""
     task, record = one.order.task, one.record
-    until = record.retry_until
+    until = record.retry_window.until
     waits = record.process_state in _RETRIED and not task.ended
     if until is None or record.error is None or not waits:
         return
@@ -154,17 +153,17 @@ def retry_words(one: StepFacts) -> Iterator[str]:
 def poll_words(one: StepFacts) -> Iterator[str]:
     """Yield how often a step was polled until now, when again, and until when."""
     task, record, at = one.order.task, one.record, one.order.at
-    since, until = record.polled_since, record.poll_until
-    if since is None or until is None:
+    polling = record.polling
+    if polling is None:
         return
-    polled = f"{polled_words(record, at)}, since {second(since)}"
+    polled = f"{polling.words(at)}, since {second(polling.since)}"
     if task.ended:
         yield polled
         return
     again = ""
     if isinstance(record.situation, WaitsUntil) and record.situation.not_before > at:
         again = f"; again at {second(record.situation.not_before)}"
-    yield f"{polled}{again}; until {second(min(until, task.perform_by))} at most"
+    yield f"{polled}{again}; until {second(min(polling.until, task.perform_by))} at most"
 
 
 def wait_words(step: StepPlan) -> str:

@@ -216,7 +216,7 @@ class _Step:
         return replace(self._wait(case, what, evidence, command), agent=agent)
 
     def _again(self, not_before: int) -> StepWait:
-        polls = self.record.poll_until is not None and not self.record.failure_count
+        polls = self.record.polling is not None and not self.record.failure_count
         most = _of(self.step.attempts) if self.step else ""
         what = f"attempt {self.record.failure_count + 1}{most} of {self.name}"
         if polls:

@@ -71,7 +71,7 @@ def _waits_for_time(task: Task) -> str:
             return f"{name}: asleep until {second(record.situation.until)}"
         if isinstance(record.situation, AwaitsSignal):
             return f"{name}: waits for its signal until {second(record.situation.until)}"
-        if record.polls and record.not_before is not None:
+        if record.polling and record.not_before is not None:
             return f"{name}: polled again at {second(record.not_before)}"
     return ""
 

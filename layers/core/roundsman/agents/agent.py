@@ -37,7 +37,6 @@ from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
 from roundsman.agents.outcomes import (
     WRONG_THEN,
-    AttemptResult,
     held,
     permanent,
     progress,
@@ -50,10 +49,11 @@ from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
+from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE
 from roundsman.model.task import PERFORM, Effect, StepError, step_of
 from roundsman.ports import Clock
-from roundsman.wire.messages import AgentRequest, Reply
+from roundsman.wire.messages import AgentRequest, AttemptResult, Reply
 
 __all__ = [
     "NO_HANDLER",
@@ -395,28 +395,15 @@ class Agent:
         if starved:
             ended = held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
             return note.proven(ended, calls=0)
-        compensation = step.compensation
-        ended = Attempt(
-            request=step_request(
-                request,
-                request.input,
-                callback_token=callback_token(request, self.name),
-                ends_at=ends_at,
-                clock=means.clock,
-                show_progress=self._progress(request, step, means).show,
-            ),
-            function=function,
-            agent=self.name,
-            hide=partial(_without_masked_values, request),
-            guard=means.guard,
-            report=means.report,
-            sleep=means.sleep,
-            jitter=means.jitter,
-            note=note,
+        undo = step.compensation
+        show = self._progress(request, step, means).show
+        attempt = self._attempt(request, request.input, function, ends_at, means, note, show)
+        ended = replace(
+            attempt,
             probe=self._functions.get((name, "probe")),
-            fences_late_performs=compensation is not None and compensation.fences_late_performs,
+            fences_late_performs=undo is not None and undo.fences_late_performs,
             probe_only=request.probe_only,
-            verifies_undo=compensation is not None and compensation.verify,
+            verifies_undo=undo is not None and undo.verify,
             reminds=(name, REMIND) in self._functions,
         ).make()
         over = means.clock() >= ends_at
@@ -439,25 +426,38 @@ class Agent:
         def call(asked: StepRequest) -> None:
             function(asked)
 
-        ended = Attempt(
+        note = CallNote(notes=NO_NOTES, request=request, ends_at=ends_at, clock=means.clock)
+        ended = self._attempt(request, request.input, call, ends_at, means, note).make()
+        return Reminded(ended.error)
+
+    def _attempt(
+        self,
+        request: AgentRequest,
+        order: Mapping[str, Json],
+        function: Perform,
+        ends_at: int,
+        means: "_Means",
+        note: CallNote,
+        show_progress: Callable[[str], None] = lambda _: None,
+    ) -> Attempt:
+        return Attempt(
             request=step_request(
                 request,
-                request.input,
+                order,
                 callback_token=callback_token(request, self.name),
                 ends_at=ends_at,
                 clock=means.clock,
-                show_progress=lambda _: None,
+                show_progress=show_progress,
             ),
-            function=call,
+            function=function,
             agent=self.name,
             hide=partial(_without_masked_values, request),
             guard=means.guard,
             report=means.report,
             sleep=means.sleep,
             jitter=means.jitter,
-            note=CallNote(notes=NO_NOTES, request=request, ends_at=ends_at, clock=means.clock),
-        ).make()
-        return Reminded(ended.error)
+            note=note,
+        )
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
@@ -475,26 +475,15 @@ class Agent:
 
     def _reply(self, request: AgentRequest, ended: AttemptResult, now: int) -> Reply:
         ended = _without_masked(request, ended)
-        return Reply(
+        return Reply.of(
+            ended,
             task_id=request.task_id,
             step=request.step,
             operation=request.operation,
             lock=request.lock,
             idempotency_key=request.idempotency_key,
-            outcome=ended.outcome,
             agent=self.name,
             finished_at=now,
-            result=ended.result,
-            error=ended.error,
-            retry_after=ended.retry_after,
-            until=ended.until,
-            remind_every=ended.remind_every,
-            again_in=ended.again_in,
-            within=ended.within,
-            outcome_unknown=ended.outcome_unknown,
-            effect=ended.effect,
-            then=ended.then,
-            left_out=ended.left_out,
         )
 
 

@@ -23,7 +23,6 @@ from roundsman.agents.guard import CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
     WRONG_THEN,
-    AttemptResult,
     DidNotHappen,
     Done,
     Happened,
@@ -39,6 +38,7 @@ from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.errors import AccessError, Busy, PermanentError, TransientError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.task import PERFORM, Effect
+from roundsman.wire.messages import AttemptResult
 
 TRIES = 3
 FIRST_WAIT = SECOND // 5

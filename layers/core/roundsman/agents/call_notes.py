@@ -23,12 +23,11 @@ from enum import Enum
 from typing import Protocol
 
 from roundsman.agents.guard import NotCalled
-from roundsman.agents.outcomes import AttemptResult
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Outcome, claim_of
 from roundsman.model.task import Effect
 from roundsman.ports import Clock
-from roundsman.wire.messages import AgentRequest
+from roundsman.wire.messages import AgentRequest, AttemptResult
 
 
 class Begun(Enum):

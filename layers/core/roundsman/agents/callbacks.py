@@ -28,7 +28,6 @@ from datetime import timedelta
 
 from roundsman.agents.outcomes import (
     LONGEST_WAIT,
-    AttemptResult,
     permanent,
     succeeded,
     transient,
@@ -49,7 +48,14 @@ from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields
-from roundsman.wire.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
+from roundsman.wire.messages import (
+    OPERATIONS,
+    AgentRequest,
+    AttemptResult,
+    Reply,
+    read_object,
+    read_task_id,
+)
 
 MOST_REMINDERS = 1_000  # each is a row of the task's history
 
@@ -165,20 +171,16 @@ def failed_reply(token: str, error: PermanentError | TransientError, *, clock: C
 
 def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
     fields = _read(token)
-    reply = Reply(
+    reply = Reply.of(
+        ended,
         task_id=read_task_id(fields, "taskId"),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
         lock=fields.text("lock"),
         idempotency_key=fields.text("key"),
         agent=fields.text("agent"),
-        outcome=ended.outcome,
         finished_at=clock(),
-        result=ended.result,
-        error=ended.error,
-        retry_after=ended.retry_after,
         callback=True,
-        then=ended.then,
     )
     try:
         fields.done()

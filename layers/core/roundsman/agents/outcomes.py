@@ -21,7 +21,8 @@ from roundsman.model.record_limits import (
     LONGEST_MESSAGE,
     LOOKED_AT,
 )
-from roundsman.model.task import Effect, StepError, StepToAdd
+from roundsman.model.task import StepError, StepToAdd
+from roundsman.wire.messages import AttemptResult
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
 LONGEST_TYPE = 100  # characters; a record has 400 KB
@@ -35,24 +36,6 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 RESULT_NOT_JSON = "ResultNotJson"
 WRONG_THEN = "WrongThen"
 LARGEST_THEN = 256 * 1024  # bytes of all inputs; a reply has 1 MiB
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptResult:
-    """The fields of `messages.Reply` that the attempt determines."""
-
-    outcome: Outcome
-    result: Json = None
-    error: StepError | None = None
-    retry_after: int | None = None
-    until: int | None = None
-    remind_every: int | None = None
-    again_in: int | None = None
-    within: int | None = None
-    outcome_unknown: bool = False
-    effect: Effect | None = None
-    then: tuple[StepToAdd, ...] = ()
-    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

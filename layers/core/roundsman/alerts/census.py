@@ -55,30 +55,18 @@ class GroupsReport:
     """(group, or the id of an undone task that could not be added to its group; reason)."""
 
 
+@dataclass(kw_only=True, eq=False)
 class GroupCensus:
-    """Counts failure groups and publishes their alerts.
+    """Counts failure groups and publishes their alerts."""
 
-    `undone_count` undone orders in one group within UNDONE_WITHIN raise an alert; 0: never.
-    """
-
-    def __init__(
-        self,
-        *,
-        tasks: TaskStore,
-        plans: PlanStore,
-        groups: GroupStore,
-        board: AgentBoard,
-        outbox: Outbox,
-        clock: Clock,
-        undone_count: int,
-    ) -> None:
-        self._tasks = tasks
-        self._plans = plans
-        self._groups = groups
-        self._board = board
-        self._outbox = outbox
-        self._clock = clock
-        self._undone_count = undone_count
+    tasks: TaskStore
+    plans: PlanStore
+    groups: GroupStore
+    board: AgentBoard
+    outbox: Outbox
+    clock: Clock
+    undone_count: int
+    """So many undone orders in one group within UNDONE_WITHIN raise an alert; 0: never."""
 
     def make(self, shards: int, go_on: Callable[[], bool]) -> GroupsReport:
         """Handle the groups that are due, while `go_on` returns True. Raises nothing.
@@ -87,12 +75,12 @@ class GroupCensus:
         """
         report = GroupsReport()
         try:
-            found = self._groups.groups()
+            found = self.groups.groups()
         except (TryAgain, CallRefused) as problem:
             report.problems.append(("all groups", str(problem)))
             return report
         report.open = len(found)
-        now = self._clock()
+        now = self.clock()
         waiting = [group for group in found if is_due(group, now)]
         waiting.sort(
             key=lambda group: (group.alerted_at is not None or group.undone, group.look_at)
@@ -111,13 +99,13 @@ class GroupCensus:
 
     def _visit(self, group: Group, shards: int, report: GroupsReport) -> None:
         """Count the members, store the evaluation, publish the alert, and store that it is sent."""
-        now = self._clock()
+        now = self.clock()
         if group.closed_at is not None:  # its all-clear was not sent: the sender died or failed
             census, verdict = Census(), unsent_all_clear(group, now)
         else:
             census = self._counted(group, shards, now)
-            verdict = evaluate(group, census, now, undone_count=self._undone_count)
-        if self._groups.change(verdict.group, seen=group.version):
+            verdict = evaluate(group, census, now, undone_count=self.undone_count)
+        if self.groups.change(verdict.group, seen=group.version):
             self._finish(verdict, census, report)
 
     def _finish(self, verdict: Evaluation, census: Census, report: GroupsReport) -> None:
@@ -126,31 +114,31 @@ class GroupCensus:
             census = first_of(group)  # its member was resubmitted, or the index lags behind
         if news is not None and (news is not AlertKind.CLEAR or group.alerted_at is not None):
             try:
-                self._outbox.publish(self._alert(news, group, census))
+                self.outbox.publish(self._alert(news, group, census))
             except (TryAgain, CallRefused):
-                self._groups.change(left_to_others(group), seen=group.version)
+                self.groups.change(left_to_others(group), seen=group.version)
                 raise
             report.alerted.append((group.id, news, verdict.reason))
         if group.closed_at is not None:
-            self._groups.remove(group)
+            self.groups.remove(group)
         elif news is not None:
-            self._groups.change(alerted(group, census.count, self._clock()), seen=group.version)
+            self.groups.change(alerted(group, census.count, self.clock()), seen=group.version)
 
     def _alert(self, news: AlertKind, group: Group, census: Census) -> Alert:
         samples = (
             [] if news is AlertKind.CLEAR else self._samples(census.samples or (group.opened_by,))
         )
-        agents = known_agents(self._board)
-        return group_alert(news, group, census, samples, agents, self._clock())
+        agents = known_agents(self.board)
+        return group_alert(news, group, census, samples, agents, self.clock())
 
     def _samples(self, task_ids: Sequence[str]) -> list[Sample]:
         """Read the sample tasks; those that cannot be read now are left out of the alert."""
         found: list[Sample] = []
         for task_id in task_ids:
             try:
-                task = self._tasks.load(task_id, self._clock())
+                task = self.tasks.load(task_id, self.clock())
                 if task is not None:
-                    found.append(Sample(task, self._plans.plan(task.plan)))
+                    found.append(Sample(task, self.plans.plan(task.plan)))
             except RoundsmanError:
                 continue
         return found
@@ -172,11 +160,11 @@ class GroupCensus:
         members: list[Member] = []
         more, newest = False, 0
         for shard in range(shards):
-            found = list(islice(self._tasks.members(group.id, shard, since=since), MOST_A_SHARD))
+            found = list(islice(self.tasks.members(group.id, shard, since=since), MOST_A_SHARD))
             members += [each for each in found if not _is_gone(each, now)]
             if len(found) == MOST_A_SHARD:
                 more = True
-                last = next(self._tasks.members(group.id, shard, newest_first=True), found[-1])
+                last = next(self.tasks.members(group.id, shard, newest_first=True), found[-1])
                 newest = max(newest, last.failed_at)
         census = census_of(members, more=more)
         return replace(census, last_at=max(census.last_at or 0, newest) or None)

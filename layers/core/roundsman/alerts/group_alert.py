@@ -84,18 +84,15 @@ def group_alert(
     return alert_of(
         title(news, group, census),
         document,
-        text=_words(document, group, census, samples, agents, clear=clear).text(),
-        sms=sentence,
-        attributes={
-            "kind": kind,
+        _words(document, group, census, samples, agents, clear=clear),
+        thread=group.id,
+        filters={
             "workflow": group.workflow,
             "step": group.step,
-            "severity": severity,
             "group": group.id,
             "agent": group.agent or "none",
             "news": news.value,
         },
-        thread=group.id,
     )
 
 

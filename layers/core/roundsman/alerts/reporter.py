@@ -6,7 +6,7 @@ that was not alerted. So 10,000 orders that fail for the same cause cost one ale
 the groups every 5 s (KNOWN_FOR) by each instance that handles them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.group import (
     AlertKind,
@@ -51,19 +51,17 @@ class Reported:
     """Why the group's first alert could not be published; None if there is no such problem."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Reporter:
     """Reports failures for one instance of a function. `board`: which agents are on hold."""
 
-    def __init__(
-        self, *, groups: GroupStore, outbox: Outbox, board: AgentBoard, clock: Clock
-    ) -> None:
-        self._groups = groups
-        self._outbox = outbox
-        self._board = board
-        self._clock = clock
-        self._known: dict[str, int] = {}
-        self._stored: frozenset[str] = frozenset()
-        self._full: dict[int, int] = {}
+    groups: GroupStore
+    outbox: Outbox
+    board: AgentBoard
+    clock: Clock
+    _known: dict[str, int] = field(default_factory=dict, init=False)
+    _stored: frozenset[str] = field(default=frozenset(), init=False)
+    _full: dict[int, int] = field(default_factory=dict, init=False)
 
     def failed(self, task: Task, plan: Plan | None) -> Reported | None:
         """Make sure that the task's failure group is open, and alert if it is new.
@@ -100,7 +98,7 @@ class Reporter:
     def unreadable(self, task_id: str, problem: Exception) -> Reported:
         """Report a task record that cannot be handled. Raises TryAgain and CallRefused."""
         failure = unreadable_failure(problem)
-        now = self._clock()
+        now = self.clock()
         group = opened(failure, agent="", task_id=task_id, since=now, now=now)
         return self._reported(group, None)
 
@@ -116,7 +114,7 @@ class Reporter:
         return stands
 
     def _new(self, failure: Failure, sample: Sample) -> Group:
-        now = self._clock()
+        now = self.clock()
         task = sample.task
         return opened(
             failure,
@@ -129,14 +127,14 @@ class Reporter:
     def _open(self, group: Group, sample: Sample | None) -> Reported | None:
         """Make sure that the group is open, and alert if it is new; None if there is no room."""
         for _ in range(MAX_WRITE_ATTEMPTS):
-            now = self._clock()
+            now = self.clock()
             if self._known.get(group.id, 0) > now:
                 return Reported(group.id)
             if self._was_full(group, now):
                 return None
             found = self._find(group.id, now)
             if found is None:
-                found = self._groups.open(group)
+                found = self.groups.open(group)
                 if found is None:
                     self._full[room_for(group) or 0] = now + KNOWN_FOR
                     return None
@@ -144,11 +142,11 @@ class Reporter:
                     return self._opened(group, sample)
             if found.closed_at is not None:
                 anew = replace(group, version=found.version + 1)
-                if self._groups.change(anew, seen=found.version):
+                if self.groups.change(anew, seen=found.version):
                     return self._opened(anew, sample)
                 continue
             back = rejoined(found, now)
-            if back is None or self._groups.change(back, seen=found.version):
+            if back is None or self.groups.change(back, seen=found.version):
                 self._remember(group.id, now)
                 return Reported(group.id)
         raise TryAgain(
@@ -158,7 +156,7 @@ class Reporter:
     def _find(self, group: str, now: int) -> Group | None:
         """Read all groups and return the one with this id; remember the others that stay open."""
         found: Group | None = None
-        groups = self._groups.groups()
+        groups = self.groups.groups()
         self._stored = frozenset(each.id for each in groups)
         for each in groups:
             if each.id == group:
@@ -181,14 +179,14 @@ class Reporter:
 
     def _opened(self, group: Group, sample: Sample | None) -> Reported:
         """Send the first alert of a group that this instance has opened."""
-        now = self._clock()
+        now = self.clock()
         self._remember(group.id, now)
         if group.undone:
             return Reported(group.id)
         complete_by = credited_now(sample.task, now).complete_by if sample else 0
         member = Member(group.opened_by, group.since, complete_by)
         samples = [sample] if sample else []
-        agents = known_agents(self._board)
+        agents = known_agents(self.board)
         alert = group_alert(AlertKind.FIRST, group, census_of([member]), samples, agents, now)
         try:
             self._publish(group, alert, now)
@@ -198,11 +196,11 @@ class Reporter:
 
     def _publish(self, group: Group, alert: Alert, now: int) -> None:
         try:
-            self._outbox.publish(alert)
+            self.outbox.publish(alert)
         except (TryAgain, CallRefused):
-            self._groups.change(left_to_others(group), seen=group.version)
+            self.groups.change(left_to_others(group), seen=group.version)
             raise
-        self._groups.change(alerted(group, 1, now), seen=group.version)
+        self.groups.change(alerted(group, 1, now), seen=group.version)
 
 
 def known_agents(board: AgentBoard) -> Agents | None:

@@ -41,7 +41,7 @@ class Sample:
         """Until when the step of an open task is retried at least (epoch ms); None if it is not."""
         if self.task.ended or self.step is None:
             return None
-        return self.task.step(self.step).retry_until
+        return self.task.step(self.step).retry_window.until
 
     @property
     def attempts(self) -> int | None:
@@ -141,7 +141,7 @@ def _attempts(plan: Plan | None, step: str | None, record: StepRecord | None) ->
         return record.failure_count if record else None
     most = plan.steps[step].attempts
     if most is None:  # the step was retried for a time, and an exhausted one keeps its end
-        refused = record.process_state is ProcessState.ERROR and record.retry_until is None
+        refused = record.process_state is ProcessState.ERROR and record.retry_window.until is None
     else:
         refused = record.failure_count < most
     return record.failure_count + 1 if refused else record.failure_count

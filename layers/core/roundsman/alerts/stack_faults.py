@@ -118,22 +118,9 @@ def stack_fault_alert(news: AlertKind, fault: StackFault, now: int) -> Alert:
         "at": iso(now),
         "do": {"look": look},
     }
-    return alert_of(
-        title,
-        document,
-        text=words.text(),
-        sms=summary,
-        attributes={
-            "kind": "stack_fault",
-            "workflow": "none",
-            "step": "none",
-            "severity": severity,
-            "fault": fault.kind,
-            "about": fault.about,
-            "news": news.value,
-        },
-        thread=f"stack:{fault.kind}/{fault.about}",
-    )
+    filters = {"fault": fault.kind, "about": fault.about, "news": news.value}
+    thread = f"stack:{fault.kind}/{fault.about}"
+    return alert_of(title, document, words, thread=thread, filters=filters)
 
 
 _CLEAR = {

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -50,53 +50,29 @@ KEPT = 500
 """The most segments that are kept until they are sent; a supervisor's pass may visit any number."""
 
 
-@dataclass(slots=True)
-class _Work:
-    started_at: int
-    segment: str
-    queue: str | None = None
-    message_id: str | None = None
-    header: TraceHeader | None = None
-    order_id: str = ""
-    trace: str | None = None
-    """None while the order is not known, and if it is not traced."""
-    is_recorded: bool = False
-    parent: str | None = None
-    notes: dict[str, str | int] = field(default_factory=dict)
-
-
+@dataclass(eq=False)
 class XRayTracer(Tracer):
-    """Records the work for `percent` of all orders, and sends it to X-Ray.
+    """Records the work for `percent` of all orders, and sends it to X-Ray."""
 
-    `put` sends documents of segments, AT_ONCE at most; `segment_id` makes the id of a segment.
-    """
-
-    def __init__(
-        self,
-        service: str,
-        percent: float,
-        *,
-        put: Callable[[Sequence[str]], None],
-        clock: Clock = now,
-        segment_id: Callable[[], str] = lambda: secrets.token_hex(8),
-    ) -> None:
-        self._service = service
-        self._percent = percent
-        self._put = put
-        self._clock = clock
-        self._segment_id = segment_id
-        self._work: _Work | None = None
-        self._in_message = False
-        self._done: list[Segment] = []
-        self._quiet_until = 0
+    service: str
+    percent: float
+    _: KW_ONLY
+    put: Callable[[Sequence[str]], None]
+    """Sends documents of segments, AT_ONCE at most."""
+    clock: Clock = now
+    segment_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    _work: Segment | None = field(default=None, init=False)
+    _header: TraceHeader | None = field(default=None, init=False)
+    """That of the message."""
+    _in_message: bool = field(default=False, init=False)
+    _done: list[Segment] = field(default_factory=list, init=False)
+    _quiet_until: int = field(default=0, init=False)
 
     @contextmanager
     def message(self, queue: str, message_id: str, header: str | None) -> Iterator[None]:
         """Record what is done inside for the order of one message."""
-        self._work = _Work(
-            self._clock(), self._segment_id(), queue, message_id, read_header(header)
-        )
-        self._in_message = True
+        self._work = self._begun(queue, message_id)
+        self._header, self._in_message = read_header(header), True
         problem: str | None = None
         try:
             yield
@@ -107,30 +83,30 @@ class XRayTracer(Tracer):
             raise
         finally:
             self._end(problem)
-            self._work, self._in_message = None, False
+            self._work, self._header, self._in_message = None, None, False
 
     def order(self, order_id: str, submitted_at: int, workflow: str, *, new: bool = False) -> None:
         """Note which order the work is for."""
         if not self._in_message and (self._work is None or self._work.order_id != order_id):
-            self._work = _Work(self._clock(), self._segment_id())
+            self._work = self._begun()
         work = self._work
-        if work is None or work.trace is not None or not is_sampled(order_id, self._percent):
+        if work is None or work.trace is not None or not is_sampled(order_id, self.percent):
             return
         work.order_id, work.trace = order_id, trace_id(order_id, submitted_at)
         work.notes["workflow"] = workflow
         if new:
-            work.segment = first_segment(work.trace)
-        elif work.header is not None and work.header.trace == work.trace:
-            work.parent = work.header.parent
+            work.id = first_segment(work.trace)
+        elif self._header is not None and self._header.trace == work.trace:
+            work.parent = self._header.parent
         else:
             work.parent = first_segment(work.trace)
 
     def request(self, order_id: str, notes: Mapping[str, str | int]) -> None:
         """Note which order a request is for. The request's header decides if it is traced."""
-        work = self._work
-        if work is None or work.header is None or not is_trace_of(work.header.trace, order_id):
+        work, header = self._work, self._header
+        if work is None or header is None or not is_trace_of(header.trace, order_id):
             return
-        work.order_id, work.trace, work.parent = order_id, work.header.trace, work.header.parent
+        work.order_id, work.trace, work.parent = order_id, header.trace, header.parent
         work.notes.update(notes)
 
     def note(self, name: str, value: str | int | None) -> None:
@@ -150,44 +126,41 @@ class XRayTracer(Tracer):
             return None
         if not self._in_message:  # a visit that stored nothing, but whose message names it
             self._end(None)
-        return TraceHeader(work.trace, work.segment).text()
+        return TraceHeader(work.trace, work.id).text()
 
     def send(self) -> None:
         """Send the segments. A failure is logged once, and then nothing is sent for a minute."""
         done, self._done = self._done, []
         if not self._in_message:
             self._work = None
-        if not done or self._clock() < self._quiet_until:
+        if not done or self.clock() < self._quiet_until:
             return
         documents = [segment.document() for segment in done]
         try:
             for start in range(0, len(documents), AT_ONCE):
-                self._put(documents[start : start + AT_ONCE])
+                self.put(documents[start : start + AT_ONCE])
         except Exception as problem:  # noqa: BLE001  # whatever it is, the work is done
-            self._quiet_until = self._clock() + MINUTE
+            self._quiet_until = self.clock() + MINUTE
             logger().warning("traces not sent", extra=where(problem))
+
+    def _begun(self, queue: str | None = None, message_id: str | None = None) -> Segment:
+        return Segment(
+            service=self.service,
+            id=self.segment_id(),
+            started_at=self.clock(),
+            queue=queue,
+            message_id=message_id,
+            function=os.environ.get("AWS_LAMBDA_FUNCTION_NAME"),
+        )
 
     def _end(self, problem: str | None) -> None:
         work = self._work
-        if work is None or work.trace is None or work.is_recorded or len(self._done) >= KEPT:
+        if work is None or work.trace is None or work.ended_at is not None:
             return
-        work.is_recorded = True
-        self._done.append(
-            Segment(
-                service=self._service,
-                trace=work.trace,
-                id=work.segment,
-                parent=work.parent,
-                started_at=work.started_at,
-                ended_at=self._clock(),
-                order_id=work.order_id,
-                queue=work.queue,
-                message_id=work.message_id,
-                function=os.environ.get("AWS_LAMBDA_FUNCTION_NAME"),
-                problem=problem,
-                notes=work.notes,
-            )
-        )
+        if len(self._done) >= KEPT:
+            return
+        work.ended_at, work.problem = self.clock(), problem
+        self._done.append(work)
 
 
 def put_segments() -> Callable[[Sequence[str]], None]:

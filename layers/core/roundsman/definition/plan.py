@@ -6,12 +6,14 @@ explicitly: if a default changes in the code, the meaning of an old plan does no
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from roundsman.definition.workflow import (
     KEEP_TRYING_FOR,
@@ -23,6 +25,7 @@ from roundsman.definition.workflow import (
     Sleep,
     SleepUntil,
     Step,
+    Strategy,
     Undo,
     Wait,
     Workflow,
@@ -53,13 +56,7 @@ NEWEST_PLAN_VERSION = 5
 """The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
 that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
 reply adds."""
-PLAN_VERSIONS = (
-    PLAN_VERSION,
-    RICHER_PLAN_VERSION,
-    READS_PLAN_VERSION,
-    DEADLINE_PLAN_VERSION,
-    NEWEST_PLAN_VERSION,
-)
+PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
 
@@ -135,6 +132,10 @@ class SignalPlan:
     """How long the step waits for it, in ms."""
 
 
+Awaited: TypeAlias = SleepForPlan | SleepUntilPlan | SignalPlan
+"""What ends a step that has no agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepPlan:
     """`Step`, `Sleep`, `SleepUntil` or `Signal` in a plan. Durations are in ms."""
@@ -170,7 +171,7 @@ class StepPlan:
     input_masked: tuple[str, ...] = ()
     """Of a kind of steps that may be added: the paths of the fields of its own input that are not
     shown to operators."""
-    awaits: SleepForPlan | SleepUntilPlan | SignalPlan | None = None
+    awaits: Awaited | None = None
     """What ends the step, which has no agent then; None for a step that an agent performs."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
@@ -239,6 +240,10 @@ class StepPlan:
         if self.tolerate >= 1:
             return int(self.tolerate)
         return int(Decimal(str(self.tolerate)) * items)  # exact: 0.29 of 100 is 29
+
+
+ONLY_EXPANDED = frozenset({"item_of", "index", "added_by"})
+"""The fields of StepPlan that only a step of an expanded plan has."""
 
 
 @dataclass(frozen=True)
@@ -473,12 +478,12 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
 def plan_of(workflow: Workflow) -> Plan:
     """Return the plan of a workflow. Equal definitions give plans with equal hashes."""
     point = workflow.point_of_no_return
-    steps = [_step(step, workflow) for step in workflow.steps]
+    steps = [_stored_step(step, workflow) for step in workflow.steps]
     document: dict[str, Json] = {
         "planVersion": _version(workflow, steps),
         "workflow": workflow.name,
         "completeWithin": milliseconds(workflow.complete_within),
-        "onFailure": _strategy(workflow.on_failure),
+        "onFailure": _stored(workflow.on_failure),
         "retainFor": milliseconds(workflow.retain_for),
         "priority": workflow.priority.value,
         "pointOfNoReturn": point.name if point else None,
@@ -491,11 +496,144 @@ def plan_of(workflow: Workflow) -> Plan:
         document["deadline"] = milliseconds(workflow.deadline)
     if workflow.may_add:  # a plan without it keeps its hash
         document["mayAdd"] = {
-            "kinds": [_step(kind, workflow) for kind in workflow.may_add],
+            "kinds": [_stored_step(kind, workflow) for kind in workflow.may_add],
             "most": workflow.most_added,
             "afterNoReturn": sorted(kind.name for kind in workflow.may_add_after_no_return),
         }
     return read_plan(canonical_json(document))
+
+
+def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
+    """The lowest version that has everything that the plan uses, so that hashes stay the same."""
+    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
+        return NEWEST_PLAN_VERSION
+    if workflow.deadline is not None:
+        return DEADLINE_PLAN_VERSION
+    if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
+        return READS_PLAN_VERSION
+    richer = any(RICHER_FIELDS & step.keys() for step in steps)
+    return RICHER_PLAN_VERSION if richer else PLAN_VERSION
+
+
+# How a plan is stored: a dataclass is an object, in which `complete_within` is `completeWithin`. A
+# field at its default is left out, so that a definition which does not use it keeps its hash, and
+# plans that were stored before there was the field can be read. Older code ignores a field that it
+# does not know; PLAN_VERSIONS are for those without which it would run a plan wrongly.
+
+RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
+"""The fields that only version 2 has. A plan contains them only for the steps that use them, so
+that a definition without them keeps its hash."""
+
+STRATEGIES: Mapping[str, tuple[type[Strategy], type[StrategyPlan]]] = {
+    "undo": (Undo, UndoPlan),
+    "archive": (Archive, ArchivePlan),
+    "wait": (Wait, WaitPlan),
+}
+"""What each `kind` of strategy is in a definition, and in a plan."""
+
+WAITING_STEPS = (Sleep, SleepUntil, Signal)
+"""The kinds of steps that have no agent."""
+
+WITHOUT_AGENT: Mapping[str, Json] = {
+    "agents": [],
+    "completeWithin": 0,
+    "retry": {"maxAttempts": 1, "firstDelay": 0, "maxDelay": 0, "notOn": []},
+    "compensation": None,
+    "resultLimit": 0,
+}
+"""What is not stored of a sleep or a signal: it makes no attempts."""
+
+
+def _fields_of(kind: type[object]) -> Sequence[tuple[Field[object], str]]:
+    apart = ONLY_EXPANDED | {"awaits"}
+    found = [one for one in fields(cast("Any", kind)) if one.name not in apart]
+    words = [one.name.split("_") for one in found]
+    names = [first + "".join(map(str.capitalize, more)) for first, *more in words]
+    return list(zip(found, names, strict=True))
+
+
+STORED_FIELDS: Mapping[type[object], Sequence[tuple[Field[object], str]]] = {
+    kind: _fields_of(kind)
+    for kind in (StepPlan, RetryPlan, CompensationPlan, UndoPlan, ArchivePlan, WaitPlan)
+}
+"""The fields of each class that are stored, with their names there."""
+
+
+def _stored(value: object) -> Json:
+    """A value of a definition as a plan has it."""
+    if isinstance(value, timedelta):
+        return milliseconds(value)
+    if isinstance(value, tuple):
+        return list(value)
+    for kind, (given, planned) in STRATEGIES.items():
+        if isinstance(value, given):
+            return {"kind": kind, **_stored_object(planned, value)}
+    return cast("Json", value)
+
+
+def _stored_object(kind: type[object], definition: object, **more: object) -> dict[str, Json]:
+    """The fields of a class of the plan as the definition says them; `more` are those of which the
+    plan says more, or says it in another way."""
+    found: dict[str, Json] = {}
+    for one, name in STORED_FIELDS[kind]:
+        value = more[one.name] if one.name in more else getattr(definition, one.name)
+        if value != one.default:
+            found[name] = _stored(value)
+    return found
+
+
+def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
+    undo, lifetime = step.compensation, step.lifetime_of_keys
+    found = _stored_object(
+        StepPlan,
+        step,
+        agents=step.agent_names(),
+        after=step.after_names(),
+        retry=_stored_retry(step.retry),
+        compensation=None if undo is None else _stored_compensation(undo, step),
+        on_failure=step.on_failure or workflow.on_failure,
+        next_agent_on=tuple(sorted(set(step.next_agent_on))),
+        reads=None if step.reads is None else tuple(sorted(set(step.reads))),
+        key_lifetime=lifetime if undo is None else None,
+        input_masked=tuple(sorted(step.masked_paths())),
+    )
+    if step.for_each is not None:
+        found["tolerate"] = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
+    if isinstance(step, WAITING_STEPS):
+        return {
+            **_stored_awaits(step),
+            **{k: v for k, v in found.items() if k not in WITHOUT_AGENT},
+        }
+    if len(step.agent_names()) == 1:
+        del found["agents"]
+    return {**found, "agent": step.agent}
+
+
+def _stored_awaits(step: Sleep | SleepUntil | Signal) -> dict[str, Json]:
+    match step:
+        case Sleep():
+            return {"sleepsFor": milliseconds(step.for_)}
+        case SleepUntil():
+            return {"sleepsUntil": step.until}
+        case Signal():
+            return {"signal": step.signal, "within": milliseconds(step.within)}
+
+
+def _stored_retry(retry: Retry) -> Json:
+    only_attempts = retry.max_attempts is not None
+    return _stored_object(
+        RetryPlan,
+        retry,
+        max_attempts=retry.max_attempts or MIN_ATTEMPTS,
+        keep_trying_for=retry.keep_trying_for or (0 if only_attempts else KEEP_TRYING_FOR),
+    )
+
+
+def _stored_compensation(compensation: Compensation, step: Step) -> Json:
+    within = compensation.complete_within or step.complete_within
+    retry, lifetime = _stored_retry(compensation.retry), step.lifetime_of_keys
+    found = _stored_object(CompensationPlan, compensation, complete_within=within, retry=retry)
+    return found if lifetime is None else {**found, "keyLifetime": milliseconds(lifetime)}
 
 
 def read_plan(text: str) -> Plan:
@@ -513,134 +651,6 @@ def read_plan(text: str) -> Plan:
         raise ValueError(f"the plan has no {error}") from error
 
 
-RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
-"""The fields that only version 2 has. A plan contains them only for the steps that use them, so
-that a definition without them keeps its hash."""
-
-
-SIGNAL_FIELD = "signal"
-"""The field of a step that waits for a signal."""
-
-SLEEP_FIELDS = frozenset({"sleepsFor", "sleepsUntil"})
-"""The fields of a sleep: it has one of them."""
-
-WAITING_STEPS = (Sleep, SleepUntil, Signal)
-"""The kinds of steps that have no agent."""
-
-NO_RETRY = RetryPlan(max_attempts=1, first_delay=0, max_delay=0, not_on=())
-"""The retry of a step without an agent, which makes no attempts."""
-
-
-def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
-    """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
-        return NEWEST_PLAN_VERSION
-    if workflow.deadline is not None:
-        return DEADLINE_PLAN_VERSION
-    if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
-        return READS_PLAN_VERSION
-    richer = any(RICHER_FIELDS & step.keys() for step in steps)
-    return RICHER_PLAN_VERSION if richer else PLAN_VERSION
-
-
-def _waiting(step: Sleep | SleepUntil | Signal, workflow: Workflow) -> dict[str, Json]:
-    found: dict[str, Json] = {
-        "name": step.name,
-        "after": list(step.after_names()),
-        "onFailure": _strategy(step.on_failure or workflow.on_failure),
-        "when": step.when,
-    }
-    if isinstance(step, Sleep):
-        return {**found, "sleepsFor": milliseconds(step.for_)}
-    if isinstance(step, SleepUntil):
-        return {**found, "sleepsUntil": step.until}
-    if step.result_masked:
-        found["resultMasked"] = True
-    return {**found, SIGNAL_FIELD: step.signal, "within": milliseconds(step.within)}
-
-
-def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
-    if isinstance(step, WAITING_STEPS):
-        return _waiting(step, workflow)
-    found: dict[str, Json] = {
-        "name": step.name,
-        "agent": step.agent,
-        "after": list(step.after_names()),
-        "completeWithin": milliseconds(step.complete_within),
-        "retry": _retry(step.retry),
-        "compensation": _compensation(step.compensation, step) if step.compensation else None,
-        "onFailure": _strategy(step.on_failure or workflow.on_failure),
-        "when": step.when,
-        "resultLimit": step.result_limit,
-    }
-    if len(step.agent_names()) > 1:
-        found["agents"] = list(step.agent_names())
-    if step.next_agent_on:
-        # Older code ignores it, and the step has failed after such a refusal.
-        found["nextAgentOn"] = sorted(set(step.next_agent_on))
-    if step.heartbeat_within is not None:
-        found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
-    if step.for_each is not None:
-        tolerate = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
-        found |= {"forEach": step.for_each, "tolerate": tolerate}
-    if step.reads is not None:
-        found["reads"] = sorted(set(step.reads))
-    if step.result_masked:
-        found["resultMasked"] = True
-    # A plan without them keeps its hash. Older code ignores them, and sends requests in any case.
-    if step.lifetime_of_keys is not None and step.compensation is None:
-        found["keyLifetime"] = milliseconds(step.lifetime_of_keys)
-    if step.probe_outlives_key:
-        found["probeOutlivesKey"] = True
-    if masked := step.masked_paths():  # older code ignores it
-        found["inputMasked"] = sorted(masked)
-    return found
-
-
-def _retry(retry: Retry) -> Json:
-    found: dict[str, Json] = {
-        "maxAttempts": retry.max_attempts or MIN_ATTEMPTS,
-        "firstDelay": milliseconds(retry.first_delay),
-        "maxDelay": milliseconds(retry.max_delay),
-        "notOn": list(retry.not_on),
-    }
-    keep = retry.keep_trying_for
-    if keep is None and retry.max_attempts is None:
-        keep = KEEP_TRYING_FOR
-    if keep is not None:
-        # A plan without it keeps its hash. Older code ignores it, and then counts attempts only:
-        # that is impatient, but better than a plan that it cannot read after a return to it.
-        found["keepTryingFor"] = milliseconds(keep)
-    return found
-
-
-def _compensation(compensation: Compensation, step: Step) -> Json:
-    found: dict[str, Json] = {
-        "completeWithin": milliseconds(compensation.complete_within or step.complete_within),
-        "retry": _retry(compensation.retry),
-        "fencesLatePerforms": compensation.fences_late_performs,
-    }
-    if step.lifetime_of_keys is not None:
-        # A plan without it keeps its hash. Older code ignores it, and sends the undo in any case.
-        found["keyLifetime"] = milliseconds(step.lifetime_of_keys)
-    return found
-
-
-def _strategy(strategy: Undo | Archive | Wait) -> Json:
-    match strategy:
-        case Undo():
-            return {"kind": "undo"}
-        case Archive():
-            return {"kind": "archive"}
-        case Wait():
-            return {
-                "kind": "wait",
-                "delay": milliseconds(strategy.delay),
-                "times": strategy.times,
-                "then": _strategy(strategy.then),
-            }
-
-
 T = TypeVar("T")
 
 
@@ -648,6 +658,64 @@ def _as(kind: type[T], value: object) -> T:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"the plan has {value!r} where a {kind.__name__} is expected")
     return value
+
+
+def _read_value(kind: object, value: Json) -> object:
+    """Read a value of a field of this type."""
+    if isinstance(kind, UnionType):
+        members = get_args(kind)
+        if members[-1] is not NoneType:
+            return _read_strategy(value, members)
+        return None if value is None else _read_value(members[0], value)
+    if get_origin(kind) is tuple:
+        return tuple(_as(str, each) for each in _as(list, value))
+    if is_dataclass(kind):
+        return _read_object(cast("type[object]", kind), _as(dict, value))
+    number = kind is float and not isinstance(value, float)
+    return _as(int if number else cast("type[object]", kind), value)
+
+
+def _read_object(kind: type[T], document: Mapping[str, Json]) -> T:
+    make: Callable[..., T] = kind
+    return make(
+        **{
+            one.name: _read_value(one.type, document[name])
+            for one, name in STORED_FIELDS[kind]
+            if one.default is MISSING or name in document
+        }
+    )
+
+
+def _read_strategy(value: Json, allowed: Sequence[object] = get_args(StrategyPlan)) -> StrategyPlan:
+    document = _as(dict, value)
+    kind = _as(str, document["kind"])
+    if kind not in STRATEGIES:
+        raise ValueError(f"the plan has an unknown strategy {kind!r}")
+    _, planned = STRATEGIES[kind]
+    if planned not in allowed:
+        raise ValueError(f"the plan has a {kind} after a wait")
+    return _read_object(planned, document)
+
+
+def _read_step(document: dict[str, Json]) -> StepPlan:
+    awaits = _read_awaits(document)
+    if awaits is not None:
+        limit = LARGEST_SIGNAL if isinstance(awaits, SignalPlan) else 0
+        given = {**WITHOUT_AGENT, "resultLimit": limit, **document}
+    else:
+        given = {"agents": [document["agent"]], **document}
+        if document["compensation"] is not None:
+            given["keyLifetime"] = _as(dict, document["compensation"]).get("keyLifetime")
+    return replace(_read_object(StepPlan, given), awaits=awaits)
+
+
+def _read_awaits(document: dict[str, Json]) -> Awaited | None:
+    if "signal" in document:
+        return SignalPlan(_as(str, document["signal"]), _as(int, document["within"]))
+    if "sleepsFor" in document:
+        return SleepForPlan(_as(int, document["sleepsFor"]))
+    until = "sleepsUntil" in document
+    return SleepUntilPlan(_as(str, document["sleepsUntil"])) if until else None
 
 
 def _read(document: dict[str, Json], text: str) -> Plan:
@@ -686,96 +754,3 @@ def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:
     unknown = [name for step in steps for name in step.after if name not in names]
     if unknown:
         raise ValueError(f"the plan has a step after {unknown[0]!r}, but no step with that name")
-
-
-def _read_waiting(document: dict[str, Json]) -> StepPlan:
-    when, awaits = document["when"], _read_awaits(document)
-    return StepPlan(
-        name=_as(str, document["name"]),
-        agents=(),
-        after=tuple(_as(str, name) for name in _as(list, document["after"])),
-        complete_within=0,
-        retry=NO_RETRY,
-        compensation=None,
-        on_failure=_read_strategy(document["onFailure"]),
-        when=None if when is None else _as(str, when),
-        result_limit=LARGEST_SIGNAL if isinstance(awaits, SignalPlan) else 0,
-        result_masked=_as(bool, document.get("resultMasked", False)),
-        awaits=awaits,
-    )
-
-
-def _read_awaits(document: dict[str, Json]) -> SleepForPlan | SleepUntilPlan | SignalPlan:
-    if SIGNAL_FIELD in document:
-        return SignalPlan(_as(str, document[SIGNAL_FIELD]), _as(int, document["within"]))
-    if "sleepsFor" in document:
-        return SleepForPlan(_as(int, document["sleepsFor"]))
-    return SleepUntilPlan(_as(str, document["sleepsUntil"]))
-
-
-def _read_step(document: dict[str, Json]) -> StepPlan:
-    if {SIGNAL_FIELD, *SLEEP_FIELDS} & document.keys():
-        return _read_waiting(document)
-    compensation, when = document["compensation"], document["when"]
-    agents = _as(list, document.get("agents", [document["agent"]]))
-    heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
-    tolerate, reads = document.get("tolerate", 0), document.get("reads")
-    # Of a step that can be undone, it stands where older code looks for it.
-    has_lifetime = document if compensation is None else _as(dict, compensation)
-    lifetime = has_lifetime.get("keyLifetime")
-    return StepPlan(
-        name=_as(str, document["name"]),
-        agents=tuple(_as(str, agent) for agent in agents),
-        after=tuple(_as(str, name) for name in _as(list, document["after"])),
-        complete_within=_as(int, document["completeWithin"]),
-        retry=_read_retry(document["retry"]),
-        compensation=None if compensation is None else _read_compensation(compensation),
-        on_failure=_read_strategy(document["onFailure"]),
-        when=None if when is None else _as(str, when),
-        result_limit=_as(int, document["resultLimit"]),
-        heartbeat_within=None if heartbeat is None else _as(int, heartbeat),
-        for_each=None if for_each is None else _as(str, for_each),
-        tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
-        next_agent_on=tuple(_as(str, one) for one in _as(list, document.get("nextAgentOn", []))),
-        reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
-        result_masked=_as(bool, document.get("resultMasked", False)),
-        key_lifetime=None if lifetime is None else _as(int, lifetime),
-        probe_outlives_key=_as(bool, document.get("probeOutlivesKey", False)),
-        input_masked=tuple(_as(str, one) for one in _as(list, document.get("inputMasked", []))),
-    )
-
-
-def _read_retry(value: Json) -> RetryPlan:
-    document = _as(dict, value)
-    return RetryPlan(
-        max_attempts=_as(int, document["maxAttempts"]),
-        first_delay=_as(int, document["firstDelay"]),
-        max_delay=_as(int, document["maxDelay"]),
-        not_on=tuple(_as(str, name) for name in _as(list, document["notOn"])),
-        keep_trying_for=_as(int, document.get("keepTryingFor", 0)),
-    )
-
-
-def _read_compensation(value: Json) -> CompensationPlan:
-    document = _as(dict, value)
-    return CompensationPlan(
-        complete_within=_as(int, document["completeWithin"]),
-        retry=_read_retry(document["retry"]),
-        fences_late_performs=_as(bool, document["fencesLatePerforms"]),
-    )
-
-
-def _read_strategy(value: Json) -> StrategyPlan:
-    document = _as(dict, value)
-    match document["kind"]:
-        case "undo":
-            return UndoPlan()
-        case "archive":
-            return ArchivePlan()
-        case "wait":
-            then = _read_strategy(document["then"])
-            if isinstance(then, WaitPlan):
-                raise ValueError("the plan has a wait after a wait")
-            return WaitPlan(_as(int, document["delay"]), _as(int, document["times"]), then)
-        case other:
-            raise ValueError(f"the plan has an unknown strategy {other!r}")

@@ -3,11 +3,14 @@
 They are shown to an operator who lets a task continue under another plan.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import NoneType
+from typing import Any, Literal, TypeAlias
 
 from roundsman.definition.plan import (
+    ONLY_EXPANDED,
+    ArchivePlan,
     CompensationPlan,
     Plan,
     RetryPlan,
@@ -15,7 +18,6 @@ from roundsman.definition.plan import (
     SleepForPlan,
     SleepUntilPlan,
     StepPlan,
-    StrategyPlan,
     UndoPlan,
     WaitPlan,
 )
@@ -77,55 +79,41 @@ def _changed(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, st
 
 def workflow_fields(plan: Plan) -> dict[str, str]:
     """Return the fields of a plan that are compared, in words."""
-    return {
-        "complete_within": _seconds(plan.complete_within),
-        "deadline": "none" if plan.deadline is None else _seconds(plan.deadline),
-        "on_failure": _strategy(plan.on_failure),
-        "retain_for": _seconds(plan.retain_for),
+    compared = {
+        "complete_within": plan.complete_within,
+        "deadline": plan.deadline,
+        "on_failure": plan.on_failure,
+        "retain_for": plan.retain_for,
         "priority": plan.priority,
-        "point_of_no_return": plan.point_of_no_return or "none",
-        "may_add": ", ".join(plan.kinds) or "none",
+        "point_of_no_return": plan.point_of_no_return,
+        "may_add": tuple(plan.kinds),
         "most_added": str(plan.most_added),
-        "may_add_after_no_return": ", ".join(sorted(plan.kinds_after_no_return)) or "none",
-        "masked": ", ".join(plan.masked) or "none",
+        "may_add_after_no_return": tuple(sorted(plan.kinds_after_no_return)),
+        "masked": plan.masked,
     }
-
-
-def _awaits(step: StepPlan) -> str:
-    match step.awaits:
-        case SleepForPlan(duration):
-            return f"a sleep of {_seconds(duration)}"
-        case SleepUntilPlan(instant):
-            return f"a sleep until {instant}"
-        case SignalPlan(name, within):
-            return f"the signal {name} within {_seconds(within)}"
-        case None:
-            return "its agent"
+    return {name: _words(value) for name, value in compared.items()}
 
 
 def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
-    heartbeat = step.heartbeat_within
+    apart = ONLY_EXPANDED | {"name", "agents", "awaits"}
     return {
-        "agents": ", ".join(step.agents) or "none",
-        "awaits": _awaits(step),
-        "after": ", ".join(step.after) or "none",
-        "complete_within": _seconds(step.complete_within),
-        "retry": _retry(step.retry),
-        "compensation": _compensation(step.compensation),
-        "on_failure": _strategy(step.on_failure),
-        "when": step.when or "none",
+        "agents": _words(step.agents),
+        "awaits": _words(step.awaits) if step.awaits else "its agent",
+        **{
+            one.name: _words(getattr(step, one.name))
+            for one in fields(step)
+            if one.name not in apart
+        },
         "result_limit": f"{step.result_limit} bytes",
-        "heartbeat_within": "none" if heartbeat is None else _seconds(heartbeat),
-        "for_each": step.for_each or "none",
         "tolerate": f"{step.tolerate:g}",
-        "next_agent_on": ", ".join(step.next_agent_on) or "none",
-        "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
-        "result_masked": "yes" if step.result_masked else "no",
-        "key_lifetime": "none" if step.key_lifetime is None else _seconds(step.key_lifetime),
-        "probe_outlives_key": "yes" if step.probe_outlives_key else "no",
-        "input_masked": ", ".join(step.input_masked) or "none",
+        "reads": "all" if step.reads is None else _words(step.reads),
     }
+
+
+def _words(value: object) -> str:
+    """Return a value of a plan in words; a number is a duration in ms."""
+    return _WORDS[type(value)](value)
 
 
 def _seconds(duration: int) -> str:
@@ -140,16 +128,30 @@ def _retry(retry: RetryPlan) -> str:
     return f"{attempts}, {delays}{not_on}"
 
 
-def _compensation(compensation: CompensationPlan | None) -> str:
-    if compensation is None:
-        return "none"
-    fences = "fences" if compensation.fences_late_performs else "does not fence"
-    within = _seconds(compensation.complete_within)
-    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs"
+def _compensation(undo: CompensationPlan) -> str:
+    fences = "fences" if undo.fences_late_performs else "does not fence"
+    within = _seconds(undo.complete_within)
+    return f"within {within}, {_retry(undo.retry)}, {fences} late performs"
 
 
-def _strategy(strategy: StrategyPlan) -> str:
-    if isinstance(strategy, WaitPlan):
-        delay = _seconds(strategy.delay)
-        return f"wait {delay}, {strategy.times} times, then {_strategy(strategy.then)}"
-    return "undo" if isinstance(strategy, UndoPlan) else "archive"
+def _wait(wait: WaitPlan) -> str:
+    return f"wait {_seconds(wait.delay)}, {wait.times} times, then {_words(wait.then)}"
+
+
+_WORDS: Mapping[type[object], Callable[[Any], str]] = {
+    NoneType: lambda _: "none",
+    bool: lambda flag: "yes" if flag else "no",
+    int: _seconds,
+    float: lambda number: f"{number:g}",
+    str: str,
+    tuple: lambda names: ", ".join(names) or "none",
+    RetryPlan: _retry,
+    CompensationPlan: _compensation,
+    UndoPlan: lambda _: "undo",
+    ArchivePlan: lambda _: "archive",
+    WaitPlan: _wait,
+    SleepForPlan: lambda sleep: f"a sleep of {_seconds(sleep.duration)}",
+    SleepUntilPlan: lambda sleep: f"a sleep until {sleep.instant}",
+    SignalPlan: lambda signal: f"the signal {signal.name} within {_seconds(signal.within)}",
+}
+"""How each type of value is said; each type of a field of StepPlan is here."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from roundsman.definition.added_steps import cycle_of, with_added
 from roundsman.definition.plan import Plan
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import few_words
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import levels, size_in_bytes

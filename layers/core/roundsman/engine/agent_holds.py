@@ -15,9 +15,10 @@ the time in which any of its steps was parked.
 from collections.abc import Sequence
 
 from roundsman.definition.plan import StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.request_deadlines import fits_key
 from roundsman.engine.routing import agent_now, candidates, stored_agent_name, untried
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import DAY, MINUTE, SECOND, second
@@ -117,7 +118,9 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
     if performs and context.decision.ending:
         context.decision.requeue(
-            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
+            step.name,
+            StepEvent.HELD,
+            step_values(outcome_unknown=unknown, effect=effect, uncounted_timeouts=0),
         )
         context.decision.note(f"{step.name}: returned by its agent and not attempted again")
         return
@@ -129,11 +132,13 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         context.decision.requeue(
             step.name,
             StepEvent.HELD,
-            outcome_unknown=unknown,
-            effect=effect,
-            uncounted_timeouts=0,
-            agent=agent,
-            tried=tried,
+            step_values(
+                outcome_unknown=unknown,
+                effect=effect,
+                uncounted_timeouts=0,
+                agent=agent,
+                tried=tried,
+            ),
         )
         context.decision.note(
             f"{step.name}: returned by its agent, which proves that the step had no effect"
@@ -142,7 +147,9 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     if effect is Effect.NONE and not fits_key(step, record, context.now):
         why = "nothing has happened under its key, which its service may forget"
         context.decision.requeue(
-            step.name, StepEvent.HELD, outcome_unknown=False, effect=effect, uncounted_timeouts=0
+            step.name,
+            StepEvent.HELD,
+            step_values(outcome_unknown=False, effect=effect, uncounted_timeouts=0),
         )
         context.decision.new_round(step.name)
         context.decision.record(
@@ -212,12 +219,14 @@ def _park(
         step.name,
         StepEvent.HELD,
         Parked(not_before=at, claim_by=decision.start_by(at), since=since, held_for=held_for),
-        acts_until=acts_until,
-        error=StepError(HELD, why).cut(),
-        outcome_unknown=unknown,
-        effect=effect or record.effect,
-        uncounted_timeouts=0,
-        uncounted_calls=record.uncounted_calls if uncounted_calls is None else uncounted_calls,
+        step_values(
+            acts_until=acts_until,
+            error=StepError(HELD, why).cut(),
+            outcome_unknown=unknown,
+            effect=effect or record.effect,
+            uncounted_timeouts=0,
+            uncounted_calls=record.uncounted_calls if uncounted_calls is None else uncounted_calls,
+        ),
     )
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name

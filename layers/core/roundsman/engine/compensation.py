@@ -12,25 +12,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import is_to_undo, left_to_undo, may_have_been_performed
-from roundsman.engine.history import few_words, polled_words
+from roundsman.engine.history import few_words
 from roundsman.engine.request_deadlines import first_sent_at, key_until, undo_fits_key
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
+from roundsman.engine.step_values import step_values
+from roundsman.engine.task_state import goes_on_after_undo, room_for_undos
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import SKEW, second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
 from roundsman.model.states import SETTLED, ProcessState
-from roundsman.model.task import (
-    AfterUndo,
-    Effect,
-    StepError,
-    StepRecord,
-    item_place,
-    step_of,
-)
+from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, item_place, step_of
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
@@ -71,7 +66,7 @@ def begin_undos(context: DecisionContext) -> None:
         why = f"{ending.why}; may have been performed before the restore: {', '.join(restored)}"
         context.decision.ending = replace(ending, why=why)
     waiting, added = _with_successors_unfinished(context), context.decision.task.added
-    room, later = context.decision.room_for_undos(), list[str]()
+    room, later = room_for_undos(context.decision.changed_task), list[str]()
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
         if (
@@ -111,7 +106,7 @@ def _include_restored(context: DecisionContext) -> list[str]:
     steps = context.plan.steps
     found = [name for name in marked if name in steps and not steps[name].fans_out]
     for name in found:
-        decision.change(name, started_at=decision.now)
+        decision.change(name, step_values(started_at=decision.now))
     return found
 
 
@@ -148,24 +143,25 @@ def begin_undo(
         Ready(claim_by=claim_by)
         if not_before is None
         else WaitsUntil(not_before=not_before, claim_by=claim_by),
-        failure_count=0,
-        acts_until=None,
-        outcome_unknown=record.process_state is not ProcessState.PROCESSED,
-        error=error or record.error,
-        effect=None,
-        granted=0,
-        after_undo=after_undo,
-        uncounted_timeouts=0,
-        key_since=first_sent_at(record),
-        key_until=key_until(step, record),
+        step_values(
+            failure_count=0,
+            acts_until=None,
+            outcome_unknown=record.process_state is not ProcessState.PROCESSED,
+            error=error or record.error,
+            effect=None,
+            after_undo=after_undo,
+            uncounted_timeouts=0,
+            key_since=first_sent_at(record),
+            key_until=key_until(step, record),
+        ),
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
     reason = f"{step.name}: its undo begins"
     if not_before is not None:
         reason += f" at {second(not_before)}, when no request can act"
-    if polled := polled_words(record, context.now):
-        reason += f"; {polled}"
+    if record.polling is not None:
+        reason += f"; {record.polling.words(context.now)}"
     if then:
         reason += f"; {then}"
     context.decision.record("undo", step.name, None, reason)
@@ -210,7 +206,7 @@ def undone(
     idempotency keys, and fence late performs where the compensation declares it.
     """
     record = context.decision.step(step.name)
-    goes_on = context.decision.goes_on_after_undo(record)
+    goes_on = goes_on_after_undo(context.decision.ending, record)
     if goes_on and record.after_undo is AfterUndo.NEXT_AGENT:
         _perform_elsewhere(context, step, record)
     elif goes_on and record.after_undo is AfterUndo.NEW_KEY:
@@ -224,9 +220,7 @@ def undone(
             step.name,
             event,
             context.decision.ended(step.name, End.SUCCEEDED),
-            finished_at=context.now,
-            error=None,
-            after_undo=None,
+            step_values(finished_at=context.now, error=None, after_undo=None),
         )
         context.decision.record("undone", step.name, None, f"{step.name}: undone")
 
@@ -237,7 +231,7 @@ def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> No
     Nothing of the item's effect stands. The record keeps the error for which the item failed.
     """
     ended = context.decision.ended(step.name, End.SUCCEEDED)
-    context.decision.move(step.name, event, ended, finished_at=context.now)
+    context.decision.move(step.name, event, ended, step_values(finished_at=context.now))
     context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
     context.decision.record("undone", step.name, None, f"{step.name}: undone and left out")
 
@@ -249,17 +243,19 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
+        step_values(
+            agent=stored_agent_name(step, agent),
+            tried=(*record.tried, here),
+            failure_count=0,
+            key_since=None,
+            key_until=None,
+            left_out=None,
+            started_at=None,
+            outcome_unknown=False,
+            after_undo=None,
+            uncounted_timeouts=0,
+        ),
         forget_hold=True,
-        agent=stored_agent_name(step, agent),
-        tried=(*record.tried, here),
-        failure_count=0,
-        key_since=None,
-        key_until=None,
-        left_out=None,
-        started_at=None,
-        outcome_unknown=False,
-        after_undo=None,
-        uncounted_timeouts=0,
     )
     if record.corrections < len(context.decision.task.corrections):
         context.decision.new_round(step.name)  # its next request has another input
@@ -272,12 +268,14 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
+        step_values(
+            failure_count=0,
+            outcome_unknown=False,
+            effect=Effect.NONE,
+            after_undo=None,
+            uncounted_timeouts=0,
+        ),
         forget_hold=True,
-        failure_count=0,
-        outcome_unknown=False,
-        effect=Effect.NONE,
-        after_undo=None,
-        uncounted_timeouts=0,
     )
     context.decision.new_round(step.name)
     if not context.is_unblocked(step):  # a change of the plan has put another step before it
@@ -295,15 +293,17 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.requeue(
         step.name,
         StepEvent.UNDONE_HERE,
+        step_values(
+            agent=stored_agent_name(step, agent),
+            tried=record.tried[:-1],
+            failure_count=0,
+            key_since=None,
+            key_until=None,  # it was left with a proof that nothing happened there, or undone
+            outcome_unknown=True,
+            error=None,
+            uncounted_timeouts=0,
+        ),
         forget_hold=True,
-        agent=stored_agent_name(step, agent),
-        tried=record.tried[:-1],
-        failure_count=0,
-        key_since=None,
-        key_until=None,  # it was left with a proof that nothing happened there, or undone
-        outcome_unknown=True,
-        error=None,
-        uncounted_timeouts=0,
     )
     why = f"{step.name}: undone at {here}; its undo goes on at {agent}"
     context.decision.record("undone", step.name, None, why)

@@ -11,7 +11,7 @@ from operator import eq
 
 from roundsman.definition.expressions import paths_read
 from roundsman.definition.plan import Plan, SleepUntilPlan, StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.fan_out import count_items
 from roundsman.engine.history import few_words

@@ -11,9 +11,10 @@ stored (`roundsman.scheduler.erasure`).
 
 from dataclasses import replace
 
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.engine.history import ERASE
 from roundsman.engine.operator import check_seen_version, remember
+from roundsman.engine.step_values import step_values
 from roundsman.errors import Refused
 from roundsman.model.events import Erase
 from roundsman.model.instants import iso
@@ -43,7 +44,7 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         for name, one in before.steps.items():
             kept = one.left_out and replace(one.left_out, why=ERASED, row=None, whole=None)
             error = _without_message(one.error)
-            decision.change(name, result=None, left_out=kept, error=error)
+            decision.change(name, step_values(result=None, left_out=kept, error=error))
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)
     decision.record(ERASE, None, None, f"{ERASE} by {asked.words}{more}", asked)

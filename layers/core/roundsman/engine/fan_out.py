@@ -13,9 +13,10 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.compensation import begin_undo
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.request_deadlines import first_sent_at
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import MOST_RECORDS
@@ -60,8 +61,9 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
             step.name,
             StepEvent.NO_ITEMS,
             Ended(how=End.SKIPPED),
-            finished_at=context.now,
-            outcome_unknown=False,  # set if the record was restored from a backup
+            step_values(
+                finished_at=context.now, outcome_unknown=False
+            ),  # set if the record was restored from a backup
         )
         context.decision.note(f"{step.name}: skipped, no items")
         return
@@ -198,10 +200,7 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
                 name,
                 StepEvent.NO_ITEMS,
                 Ended(how=End.SKIPPED),
-                finished_at=context.now,
-                result=None,
-                left_out=None,
-                error=None,
+                step_values(finished_at=context.now, result=None, left_out=None, error=None),
             )
 
 

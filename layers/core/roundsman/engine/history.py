@@ -5,8 +5,6 @@ from dataclasses import replace
 from zlib import crc32
 
 from roundsman.model.events import COMMAND_KINDS, CommandSource, Erase, HistoryRow
-from roundsman.model.instants import format_duration
-from roundsman.model.task import StepRecord
 
 POLLED = "polled"
 """The kind of the rows of a step that is polled: one at the first poll, and one at its success."""
@@ -60,18 +58,6 @@ def few_words(names: Sequence[str]) -> str:
     """The names for a sentence: `ship, bill and 3 more`."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{', '.join(names[:MOST_NAMED])}{more}"
-
-
-def polled_words(record: StepRecord, now: int, polls: int | None = None) -> str:
-    """How often the step was polled, and for how long; empty if it is not polled.
-
-    `polls` is the number to say; None for that of the record. `now` is epoch ms.
-    """
-    if record.polled_since is None:
-        return ""
-    number = record.polls if polls is None else polls
-    times = "once" if number == 1 else f"{number:,} times"
-    return f"polled {times} in {format_duration(max(0, now - record.polled_since))}"
 
 
 def seq(version: int, row: int) -> int:

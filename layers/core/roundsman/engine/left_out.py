@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 from roundsman.definition.expressions import paths_read
 from roundsman.definition.plan import SleepUntilPlan, StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import RESULT_LEFT_OUT, few_words
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import Json
 from roundsman.model.record_limits import (
@@ -53,7 +54,7 @@ def note_untaken(context: DecisionContext, step: StepPlan, error: StepError, *, 
     `adds`: it adds steps, which the task lacks then. The step is attempted again, under its key.
     """
     why = cut(f"{error.type}: {error.message}", LONGEST_WHY_LEFT_OUT)
-    context.decision.change(step.name, left_out=LeftOut(why, lacks_steps=adds))
+    context.decision.change(step.name, step_values(left_out=LeftOut(why, lacks_steps=adds)))
 
 
 def complete_without_result(context: DecisionContext, step: StepPlan, left_out: LeftOut) -> None:
@@ -68,13 +69,14 @@ def complete_without_result(context: DecisionContext, step: StepPlan, left_out: 
         step.name,
         StepEvent.SUCCEEDED,
         decision.ended(step.name, End.AWAITS_RESULT if waits else End.SUCCEEDED),
-        finished_at=context.now,
-        result=None,
-        left_out=left_out,
-        error=None,
-        outcome_unknown=False,
-        effect=None,
-        granted=0,
+        step_values(
+            finished_at=context.now,
+            result=None,
+            left_out=left_out,
+            error=None,
+            outcome_unknown=False,
+            effect=None,
+        ),
     )
     if left_out.lacks_steps:
         then = "the steps that it adds are missing"

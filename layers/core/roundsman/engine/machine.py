@@ -3,45 +3,34 @@
 The engine is pure: it reads no clock, draws no random numbers and does no I/O. What it needs are
 arguments. The states of the pattern change only through `roundsman.engine.transitions`. This module
 dispatches the event, and each other module decides what its name says: `steps` which can start,
-`attempts` about claims, failures and timeouts, `polls` about a job that is not done yet, `sleeps`
-about steps that only wait, `signals` about steps that an application ends, `routing` which agent,
-`on_failure` how a task that has failed ends, `compensation` about undo, `operator` about commands.
+`claims` about their attempts, `replies` what a reply changes, `retries` what follows a failure,
+`overdue` about timeouts, `polls` about a job that is not done yet, `sleeps` about steps that only
+wait, `signals` about steps that an application ends, `routing` which agent, `on_failure` how a task
+that has failed ends, `compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from enum import Enum
 
 from roundsman.definition.plan import Plan, StepPlan
-from roundsman.engine.added_steps import WRONG_THEN, why_not_added
-from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
-from roundsman.engine.attempts import (
-    claim,
-    credit_extensions,
-    credit_late_replies,
-    failed,
-    make_ready_if_due,
-    overdue,
-    progressed,
-    send_own_claims_again,
-    waits_for_callback,
-)
-from roundsman.engine.compensation import begin_undos, end_waits, ready_to_undo, undone
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.claims import claim, make_ready_if_due, send_own_claims_again
+from roundsman.engine.compensation import begin_undos, end_waits, ready_to_undo
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.erasure import erase
-from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
+from roundsman.engine.overdue import credit_extensions, credit_late_replies, overdue
 from roundsman.engine.reminders import due_reminders, send_due_reminders
+from roundsman.engine.replies import (
+    About,
+    answered_after_undo,
+    handle_reply,
+    what_it_is_about,
+    why_not_applicable,
+)
 from roundsman.engine.signals import end_overdue_waits
 from roundsman.engine.sleeps import wake
-from roundsman.engine.steps import (
-    claim_ready,
-    late_success,
-    ready_to_perform,
-    set_start_deadlines,
-    succeeded,
-)
+from roundsman.engine.steps import claim_ready, ready_to_perform, set_start_deadlines
 from roundsman.engine.task_deadline import end_if_overdue
 from roundsman.engine.time_credit import credit, credit_holds
 from roundsman.engine.timeouts import late_since
@@ -55,7 +44,6 @@ from roundsman.model.events import (
     Erase,
     Event,
     Inspect,
-    Outcome,
     Replied,
     Signalled,
     Start,
@@ -65,19 +53,9 @@ from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
 from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.situations import Attempt, AwaitsCallback, UnderWay
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import (
-    LATE_ANSWER,
-    PERFORM,
-    UNDO,
-    Effect,
-    StepError,
-    StepRecord,
-    Task,
-    Termination,
-    idempotency_key,
-)
+from roundsman.model.situations import Attempt, UnderWay
+from roundsman.model.states import TaskState
+from roundsman.model.task import LATE_ANSWER, UNDO, StepError, Task, Termination
 
 NO_AGENTS: Agents = {}
 
@@ -136,7 +114,7 @@ def decide(
 
 def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | ChangeAsked) -> Plan:
     """Handle the event. Returns the plan of the task after it."""
-    if isinstance(event, Replied) and (why := _why_not_applicable(context, event)):
+    if isinstance(event, Replied) and (why := why_not_applicable(context, event)):
         context.decision.note(why)
         send_own_claims_again(context, event.claimant)  # it may have changed the key itself
         return context.stored_plan
@@ -168,39 +146,18 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     if plan is None:
         return decision.unchanged("the task has ended, and its plan is not stored")
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
-    succeeded = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
-    applicable = not _why_not_applicable(context, event)
-    if applicable and _record_answer_after_undo(decision, event):
+    applicable = not why_not_applicable(context, event)
+    about = what_it_is_about(context, event) if applicable else About.NOTHING
+    if about is About.ENDED_WAIT:
+        answered_after_undo(decision, event)
         decision.alert(LATE_ANSWER, event.step)
-    elif applicable and succeeded and _has_failed(context, event.step):
-        if event.callback:
-            _record_answer(decision, decision.step(event.step), event)
-        late_success(context, context.plan.steps[event.step], event)
+    elif about is About.FAILED:
+        handle_reply(context, event, about)
     else:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
     return decision.build(context.plan, TaskEvent.REPLIED)
-
-
-def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
-    """Record the first answer to a callback that came after the undo of its step began.
-
-    Returns whether the reply is that. An answer by the token of an undo is not: an undo waits for
-    no callback.
-    """
-    record = decision.step(event.step)
-    undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
-    answers = event.callback and event.operation == PERFORM
-    if answers and undoes and record.wait_ended_at is not None:
-        _record_answer(decision, record, event)
-        decision.answered_late(event.step)
-        return True
-    return False
-
-
-def _has_failed(context: DecisionContext, step: str) -> bool:
-    return context.decision.step(step).process_state is ProcessState.ERROR
 
 
 def _without_plan(decision: DecisionBuilder, event: Event) -> None:
@@ -263,141 +220,14 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
         begin_undos(context)  # one that has failed at once lets those before it begin
 
 
-def _why_not_applicable(context: DecisionContext, event: Replied) -> str:
-    """Why the reply is not about a current step and key, and changes nothing; else empty."""
-    if event.step not in context.plan.steps:
-        return f"{event.step}: the plan has no such step"
-    record = context.decision.step(event.step)
-    key = idempotency_key(context.decision.task.task_id, event.step, event.operation, record)
-    return "" if event.key == key else f"{event.step}: reply under another key ignored"
-
-
-class _About(Enum):
-    """What a reply is about, which decides whether it counts."""
-
-    CURRENT = "the attempt under way, or the callback that the step waits for"
-    EARLIER = "another attempt under the key, whose outcome is also that of the step"
-    FAILED = "a step that has failed, and has succeeded after all"
-    NOTHING = "nothing that is open"
-
-
-def _what_it_is_about(context: DecisionContext, step: StepPlan, event: Replied) -> _About:
-    """What the reply, which has the step's current key, is about."""
-    record = context.decision.step(step.name)
-    if record.operation != event.operation:
-        return _About.NOTHING
-    if record.locked_by == event.lock:
-        return _About.CURRENT
-    if _counts_for_any_attempt(event):
-        if record.waiting and event.callback:
-            return _About.CURRENT
-        if _accepts_earlier_outcome(context, step):
-            return _About.EARLIER
-    if event.outcome is Outcome.SUCCEEDED and _has_failed(context, step.name):
-        return _About.FAILED
-    return _About.NOTHING
-
-
 def _replied(context: DecisionContext, event: Replied) -> None:
-    decision, step = context.decision, context.plan.steps[event.step]
-    record = decision.step(step.name)
-    about = _what_it_is_about(context, step, event)
-    counts = about in (_About.CURRENT, _About.EARLIER)
+    about = what_it_is_about(context, event)
     credit_extensions(context)
-    if counts or _is_overdue(context):
+    if about.counts or _is_overdue(context):
         _credit_wait(context, event.claimant)
-    if counts and _answers(record, event):
-        _record_answer(decision, record, event)
-        if event.callback and isinstance(record.situation, AwaitsCallback):
-            decision.stop_waiting(step.name, record.situation)
-    if event.outcome is Outcome.SUCCEEDED and counts:
-        if event.operation == UNDO:
-            undone(context, step)
-        elif why := why_not_added(context, step.name, event.then):
-            _handle_wrong_then(context, step, event, why, current=about is _About.CURRENT)
-        else:
-            succeeded(context, step, event.result, event.then, event.left_out)
-    elif about is _About.FAILED:
-        if event.callback:
-            _record_answer(decision, record, event)
-        late_success(context, step, event)
-    elif counts:
-        end_if_overdue(context)  # first: an ending task does not retry
-        _handle_other_reply(context, step, event)
-    else:
-        _record_answer_after_undo(decision, event)
-        decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
+    handle_reply(context, event, about)
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
-
-
-def _handle_wrong_then(
-    context: DecisionContext, step: StepPlan, event: Replied, why: str, *, current: bool
-) -> None:
-    """Handle a success that adds steps which cannot be added: nothing of it is taken.
-
-    The current attempt has failed by a defect of the code that replied, so that the repair can be
-    deployed. The effect stands. An answer by any token of a wait is about the attempt that waits.
-    """
-    if not current:
-        context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {why}")
-        return
-    end_if_overdue(context)  # first: an ending task does not retry
-    error = StepError(WRONG_THEN, why, unexpected=True)
-    wrong = replace(event, outcome=Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
-    failed(context, step, wrong)
-
-
-def _answers(record: StepRecord, event: Replied) -> bool:
-    """Whether the reply answers a callback: by a token, or by any end of an attempt that waits."""
-    ends = event.outcome in (Outcome.SUCCEEDED, Outcome.PERMANENT, Outcome.TRANSIENT)
-    return ends and (event.callback or record.waiting)
-
-
-def _record_answer(decision: DecisionBuilder, record: StepRecord, event: Replied) -> None:
-    """Record who answered the step's callback. The step has no history of its own if it is done."""
-    attempt = record.failure_count + 1 if record.under_way else None
-    reason = f"{event.step}: its callback was answered: {event.outcome}"
-    decision.record(ANSWERED, event.step, attempt, reason, sender=event.sender)
-
-
-def _counts_for_any_attempt(event: Replied) -> bool:
-    """Whether the reply counts for any attempt under its key, and not only for its own.
-
-    A success does. A permanent failure does if an outside system sent it with a callback token: a
-    Yes and a No to any token of one wait are treated alike. Any other failure is about its own
-    attempt only.
-    """
-    is_refusal = event.callback and event.outcome is Outcome.PERMANENT
-    return event.outcome is Outcome.SUCCEEDED or is_refusal
-
-
-def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:
-    """Handle a reply other than a success: a failure, a hold, progress, a wait or a poll."""
-    match event.outcome:
-        case Outcome.HELD if context.decision.step(step.name).waiting:
-            context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
-        case Outcome.HELD if not counts_as_failure(context, step, event):
-            returned_by_agent(context, step, event)
-        case Outcome.PROGRESS:
-            progressed(context, step)
-        case Outcome.WAITING:
-            waits_for_callback(context, step, event)
-        case Outcome.POLLING:
-            from roundsman.engine.polls import not_yet  # late: few steps are polled
-
-            not_yet(context, step, event)
-        case _:
-            failed(context, step, event)
-
-
-def _accepts_earlier_outcome(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether the step still accepts the outcome of an earlier attempt: its effect is the same."""
-    record = context.decision.step(step.name)
-    if record.operation == PERFORM and context.decision.ending:
-        return False
-    states = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
-    return record.started_at is not None and record.process_state in states
 
 
 def _inspect(context: DecisionContext) -> None:

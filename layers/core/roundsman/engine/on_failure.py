@@ -7,7 +7,7 @@ overrides the strategy.
 """
 
 from roundsman.definition.plan import ArchivePlan, StepPlan, StrategyPlan, UndoPlan, WaitPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.left_out import complete_without_result
 from roundsman.engine.transitions import StepEvent

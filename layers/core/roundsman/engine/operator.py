@@ -12,7 +12,8 @@ from roundsman.engine.added_steps import forget_added_steps
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undo_is_in_time, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import NOT_POLLED, DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import depend_on, left_to_undo, may_have_taken_effect
 from roundsman.engine.history import few_words
 from roundsman.engine.left_out import why_not_to_be_read
@@ -27,6 +28,7 @@ from roundsman.engine.plan_change import (
 from roundsman.engine.request_deadlines import asks_probe_only, fits_key, key_allows_until
 from roundsman.engine.restored import reconcile
 from roundsman.engine.signals import signalled, wait_anew
+from roundsman.engine.step_values import step_values
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -46,6 +48,7 @@ from roundsman.model.events import (
     UndoPart,
 )
 from roundsman.model.instants import SECOND, SKEW, format_duration, iso, second
+from roundsman.model.polling import Polling
 from roundsman.model.record_limits import LARGEST_RESULT, MOST_PART, MOST_USED_ROUNDS
 from roundsman.model.situations import (
     Asleep,
@@ -53,7 +56,6 @@ from roundsman.model.situations import (
     AwaitsCallback,
     AwaitsSignal,
     End,
-    Ended,
     WaitsUntil,
     WithoutAgent,
 )
@@ -209,7 +211,9 @@ def _end(context: DecisionContext, ending: Termination) -> None:
     context.decision.note(ending.why)
     if ending.undo:
         for failed in _in_state(context, ProcessState.UNDO_ERROR):
-            context.decision.requeue(failed.name, StepEvent.RESUBMITTED, failure_count=0)
+            context.decision.requeue(
+                failed.name, StepEvent.RESUBMITTED, step_values(failure_count=0)
+            )
 
 
 # --- Resubmit ----------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
     again = [step for step in failed if not event.steps or step.name in event.steps]
     _check_keys(context, again)
     for step in again:
-        context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+        context.decision.requeue(step.name, StepEvent.RESUBMITTED, step_values(failure_count=0))
 
 
 def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionContext) -> None:
@@ -276,10 +280,10 @@ def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionCo
         if event.fresh_key:
             _perform_under_fresh_key(context, step, event)
         else:
-            context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+            context.decision.requeue(step.name, StepEvent.RESUBMITTED, step_values(failure_count=0))
     for step in _in_state(context, ProcessState.UNDO_ERROR):
         # Retry the failed undo, and then what follows it.
-        context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+        context.decision.requeue(step.name, StepEvent.RESUBMITTED, step_values(failure_count=0))
 
 
 def _check_keys(context: DecisionContext, again: list[StepPlan]) -> None:
@@ -359,7 +363,9 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Re
     if stated or record.effect is Effect.NONE:
         failed = record.process_state is ProcessState.ERROR
         again = StepEvent.RESUBMITTED if failed else StepEvent.UNCLAIMED
-        context.decision.requeue(step.name, again, failure_count=0, outcome_unknown=False)
+        context.decision.requeue(
+            step.name, again, step_values(failure_count=0, outcome_unknown=False)
+        )
         context.decision.new_round(step.name)
     elif by_key:
         begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
@@ -422,7 +428,7 @@ def _go_on(context: DecisionContext) -> None:
     """
     context.decision.ending = None
     for name in context.decision.steps:
-        context.decision.change(name, **NOT_POLLED)
+        context.decision.change(name, step_values(polling=None))
     wait_anew(context.decision)
     _restart_time_limit(context)
     task = context.decision.task
@@ -474,28 +480,22 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         _check_cannot_act(context, step)
     if event.did:
         _check_fits(context, step, event)
-        context.decision.move(
-            step.name,
-            StepEvent.RESOLVED_DONE,
-            context.decision.ended(step.name, End.SUCCEEDED),
-            result=event.result,
-            left_out=None,
-            finished_at=context.now,
-            error=None,
-            outcome_unknown=False,
-        )
+        _resolve_as_done(context, step, event)
     else:
         context.decision.requeue(
             step.name,
             StepEvent.RESOLVED_NOT_DONE,
-            failure_count=0,
-            uncounted_timeouts=0,
-            error=None,
-            left_out=None,
-            outcome_unknown=False,
-            # The operator knows what has happened, but a request may still act: a copy of it until
-            # its end, and a call of it that hangs until the service has stored its refusal.
-            effect=None if step.fences_late_performs or acts_until is not None else Effect.NONE,
+            step_values(
+                failure_count=0,
+                uncounted_timeouts=0,
+                error=None,
+                left_out=None,
+                outcome_unknown=False,
+                # The operator knows what has happened, but a request may still act: a copy of it
+                # until its end, and a call of it that hangs until the service has stored its
+                # refusal.
+                effect=None if step.fences_late_performs or acts_until is not None else Effect.NONE,
+            ),
         )
         if spends_key:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
@@ -516,8 +516,7 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
         step.name,
         StepEvent.RESOLVED_DONE,
         context.decision.ended(step.name, End.SUCCEEDED),
-        result=event.result,
-        left_out=None,
+        step_values(result=event.result, left_out=None),
     )
     context.decision.note(f"{step.name}: its result was given")
     _continue_if_last_failure(context)
@@ -543,10 +542,7 @@ def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> 
             f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
             "ends it now"
         )
-    ended = Ended(how=End.SUCCEEDED)
-    context.decision.move(
-        step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
-    )
+    _resolve_as_done(context, step, event)
     _continue_if_last_failure(context)
 
 
@@ -562,16 +558,24 @@ def _resolve_wait(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             "the signal as its result"
         )
     _check_fits(context, step, event)
+    _resolve_as_done(context, step, event)
+    _continue_if_last_failure(context)
+
+
+def _resolve_as_done(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """Complete the step now, with the result that the operator gives."""
     context.decision.move(
         step.name,
         StepEvent.RESOLVED_DONE,
-        Ended(how=End.SUCCEEDED),
-        result=event.result,
-        left_out=None,
-        finished_at=context.now,
-        error=None,
+        context.decision.ended(step.name, End.SUCCEEDED),
+        step_values(
+            result=event.result,
+            left_out=None,
+            finished_at=context.now,
+            error=None,
+            outcome_unknown=False,
+        ),
     )
-    _continue_if_last_failure(context)
 
 
 def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
@@ -635,8 +639,8 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     attempt = record.situation
-    if record.poll_until is not None:
-        _poll_for_longer(context, step, record.poll_until, more)
+    if record.polling is not None:
+        _poll_for_longer(context, step, record.polling, more)
         return
     if isinstance(attempt, WithoutAgent):
         _wait_longer(context, step, attempt, more)
@@ -668,17 +672,17 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     )
 
 
-def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more: int) -> None:
-    """Poll the step for `more` ms longer than until `until` (epoch ms), also if it is at its agent:
-    what takes long is the outside job, and not the look at it."""
-    task, by = context.decision.task, until + more
-    _check_deadline(task, until, more)
-    _check_key(step, context.decision.step(step.name), until, more)
-    context.decision.task = replace(task, complete_by=max(task.complete_by, by))
+def _poll_for_longer(context: DecisionContext, step: StepPlan, polling: Polling, more: int) -> None:
+    """Poll the step for `more` ms longer, also if it is at its agent: what takes long is the
+    outside job, and not the look at it."""
+    task, longer = context.decision.task, polling.later(more)
+    _check_deadline(task, polling.until, more)
+    _check_key(step, context.decision.step(step.name), polling.until, more)
+    context.decision.task = replace(task, complete_by=max(task.complete_by, longer.until))
     situation = context.decision.step(step.name).situation
-    context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
+    context.decision.move(step.name, StepEvent.EXTENDED, situation, step_values(polling=longer))
     context.decision.note(
-        f"{step.name}: {format_duration(more)} added; it is polled until {second(by)}"
+        f"{step.name}: {format_duration(more)} added; it is polled until {second(longer.until)}"
     )
 
 

@@ -14,10 +14,11 @@ from roundsman.definition.added_steps import cycle_of
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.added_steps import kept_in_record
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.routing import untried
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
@@ -211,10 +212,12 @@ class _PlanChange:
             # A request that was sent under the old plan ends by the old plan. While a step waits
             # for its callback, the end of its request is stored already.
             if not record.waiting:
-                decision.change(name, acts_until=decision.acts_until(name))
+                decision.change(name, step_values(acts_until=decision.acts_until(name)))
         for name, record in decision.steps.items():
             if record.key_until is not None:
-                decision.change(name, key_until=self._key_until(name, record.key_until))
+                decision.change(
+                    name, step_values(key_until=self._key_until(name, record.key_until))
+                )
         task, old, new = decision.task, self.old, self.new
         # An order keeps a priority of its own. Requests under way are in the queues of the task's.
         under_way = any(record.under_way for record in decision.steps.values())

@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.agent_holds import CHECKED_EVERY, RECHECK_INTERVAL, RESUME_SPREAD
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.routing import agent_now
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, InspectAt, Replied, SendRequest
 from roundsman.model.instants import SECOND, second
@@ -78,7 +79,9 @@ def _send(
     number, at = record.reminders + 1, context.now + wait.remind_every
     token = claimant.token(number, context.decision.before.version + 1)
     reminded = replace(wait, remind_at=at, reminded_by=token)
-    context.decision.move(step.name, StepEvent.REMINDER_DUE, reminded, reminders=number)
+    context.decision.move(
+        step.name, StepEvent.REMINDER_DUE, reminded, step_values(reminders=number)
+    )
     context.decision.action(SendRequest(step.name))
     context.decision.action(InspectAt(at))
     reason = f"{step.name}: reminder {number} sent"

@@ -61,18 +61,18 @@ def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> i
 
     `by` may also be until when it would have waited, if the attempt has ended.
 
-    The patience of a perform ends with the task's complete-by, and with the last end of a request
-    under the step's key, that of an undo with the lifetime of the key. If a copy of an earlier
-    request to perform may act for longer, this request may too.
+    That is the first of these: its patience is over, no further request of its operation is allowed
+    under the key, and, of a perform, the task's complete-by `task_ends_at`. But a perform may act
+    until `by`, and as long as a copy of an earlier request to perform may.
     """
-    operation = record.operation
-    at = by if record.waiting else by + patience_of(step, operation)
-    key_ends_by = key_allows_until(step, record, operation)
+    patience = 0 if record.waiting else patience_of(step, record.operation)
+    at = by + patience
+    key_ends_by = key_allows_until(step, record, record.operation)
     if key_ends_by is not None:
         at = min(at, key_ends_by)
-    if operation == UNDO:
+    if record.operation == UNDO:
         return at
-    return max(by, min(at, task_ends_at), record.acts_until or 0)
+    return max(min(at, task_ends_at), by, record.acts_until or 0)
 
 
 # --- The lifetime of a key -----------------------------------------------------------------------

@@ -23,8 +23,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from roundsman.definition.plan import Plan, StepPlan
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.fan_out import items_before_it_begins, list_is_known, mark_items
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import Reconcile
@@ -54,8 +56,10 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
             decision.requeue(
                 step.name,
                 StepEvent.RESTORED,
-                outcome_unknown=record.outcome_unknown or record.operation == PERFORM,
-                uncounted_timeouts=0,
+                step_values(
+                    outcome_unknown=record.outcome_unknown or record.operation == PERFORM,
+                    uncounted_timeouts=0,
+                ),
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
         elif step.agents and may_have_begun(decision.before, record, context.now):
@@ -127,8 +131,10 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
             continue
         decision.change(
             name,
-            retry_until=None if record.retry_until is None else record.retry_until + lost,
-            poll_until=None if record.poll_until is None else record.poll_until + lost,
+            step_values(
+                retry_window=record.retry_window.later(lost),
+                polling=record.polling and record.polling.later(lost),
+            ),
         )
         waits = record.situation
         if isinstance(waits, AwaitsSignal) and decision.ending is None:

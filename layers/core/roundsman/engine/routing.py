@@ -9,7 +9,7 @@ such a proof prefers the agents that it was not at.
 """
 
 from roundsman.definition.plan import StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.request_deadlines import first_sent_at
 from roundsman.model.instants import SECOND
 from roundsman.model.task import CALL_NOTES_LAST, PERFORM, UNDO, Effect, StepRecord
@@ -87,7 +87,7 @@ def notes_may_be_gone(step: StepPlan, record: StepRecord, until: int) -> bool:
     sent_at = first_sent_at(record)
     if len(step.agents) == 1 or sent_at is None or record.effect is Effect.NONE:
         return False
-    first = sent_at if record.polled_since is None else min(sent_at, record.polled_since)
+    first = min(sent_at, record.polling.since) if record.polling else sent_at
     return record.operation == PERFORM and until >= first + CALL_NOTES_LAST
 
 

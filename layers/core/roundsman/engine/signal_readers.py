@@ -2,7 +2,7 @@
 
 A signal is refused if no step is left that it could end. One that was accepted can lose its step
 later: the step is skipped, the task is moved to a plan without it, or the task ends. It then leaves
-the record (`roundsman.engine.decision.DecisionBuilder.build`).
+the record (`roundsman.engine.decision_builder.DecisionBuilder.build`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -18,11 +18,13 @@ for, is not refused if nobody reads its data: that is left out (`roundsman.engin
 from dataclasses import replace
 
 from roundsman.definition.plan import Plan, SignalPlan, StepPlan
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import RESULT_LEFT_OUT
 from roundsman.engine.left_out import left_out_of, readers
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.signal_readers import signals_of, steps_left
+from roundsman.engine.step_values import step_values
 from roundsman.engine.time_credit import credit_holds
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import Refused
@@ -69,7 +71,7 @@ def note_refused(plan: Plan, task: Task, name: str, why: str, now: int) -> Decis
     for step in plan.steps.values():
         waits = isinstance(decision.step(step.name).situation, AwaitsSignal)
         if waits and (step.signal == name or not known):
-            decision.change(step.name, error=StepError(SIGNAL_REFUSED, why))
+            decision.change(step.name, step_values(error=StepError(SIGNAL_REFUSED, why)))
     return decision.build(plan, TaskEvent.SIGNALLED)
 
 
@@ -79,7 +81,7 @@ def await_signal(context: DecisionContext, step: StepPlan, signal: SignalPlan) -
         return
     decision, until = context.decision, context.now + signal.within
     waits = AwaitsSignal(until=until, since=context.now)
-    decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, error=None)
+    decision.move(step.name, StepEvent.AWAITS_SIGNAL, waits, step_values(error=None))
     decision.action(InspectAt(until))
     decision.note(f"{step.name}: waits for the signal {signal.name} until {second(until)}")
 
@@ -133,11 +135,13 @@ def _end(
         step.name,
         StepEvent.SIGNALLED,
         Ended(how=End.SUCCEEDED),
-        finished_at=context.now,
-        result=signal.data if left_out is None else None,
-        left_out=left_out,
-        signal=signal.id,
-        error=None,
+        step_values(
+            finished_at=context.now,
+            result=signal.data if left_out is None else None,
+            left_out=left_out,
+            signal=signal.id,
+            error=None,
+        ),
     )
     if left_out is None:
         decision.note(f"{step.name}: its signal has come")

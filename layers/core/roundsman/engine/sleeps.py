@@ -12,8 +12,9 @@ that it had.
 
 from roundsman.definition.expressions import evaluate_instant
 from roundsman.definition.plan import SleepForPlan, SleepUntilPlan, StepPlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import second
@@ -45,7 +46,7 @@ def fall_asleep(
         _fail(context, step, StepError(TOO_LONG, message))
     else:
         asleep = Asleep(until=until, since=context.now)
-        decision.move(step.name, StepEvent.FELL_ASLEEP, asleep, error=None)
+        decision.move(step.name, StepEvent.FELL_ASLEEP, asleep, step_values(error=None))
         decision.action(InspectAt(until))
         # No row of the history: it would cost as much as the whole sleep.
         decision.note(f"{step.name}: sleeps until {second(until)}")
@@ -70,7 +71,9 @@ def _until(context: DecisionContext, sleep: SleepForPlan | SleepUntilPlan) -> in
 
 def _wake(context: DecisionContext, step: StepPlan, why: str) -> None:
     ended = Ended(how=End.SUCCEEDED)
-    context.decision.move(step.name, StepEvent.WOKE, ended, finished_at=context.now, error=None)
+    context.decision.move(
+        step.name, StepEvent.WOKE, ended, step_values(finished_at=context.now, error=None)
+    )
     context.decision.note(f"{step.name}: {why}")
 
 

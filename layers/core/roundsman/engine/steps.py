@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from roundsman.definition.expressions import is_true
 from roundsman.definition.plan import SignalPlan, StepPlan
 from roundsman.engine.added_steps import add_steps, why_not_added
-from roundsman.engine.attempts import claim
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.claims import claim
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
-from roundsman.engine.history import POLLED, polled_words
+from roundsman.engine.history import POLLED
 from roundsman.engine.left_out import complete_without_result, left_out_of
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
+from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
@@ -90,16 +91,17 @@ def succeeded(
         step.name,
         StepEvent.SUCCEEDED,
         context.decision.ended(step.name, End.SUCCEEDED),
-        finished_at=context.now,
-        result=parse_json(canonical_json(result)),  # as it is read back: keys sorted
-        left_out=None,
-        error=None,
-        outcome_unknown=False,
-        effect=None,
-        granted=0,
+        step_values(
+            finished_at=context.now,
+            result=parse_json(canonical_json(result)),  # as it is read back: keys sorted
+            left_out=None,
+            error=None,
+            outcome_unknown=False,
+            effect=None,
+        ),
     )
-    polled = polled_words(record, context.now, record.polls + 1)
-    if polled:
+    if record.polling is not None:
+        polled = record.polling.again().words(context.now)
         context.decision.record(POLLED, step.name, None, f"{step.name}: {polled}; processed")
     else:
         context.decision.note(f"{step.name}: processed")
@@ -125,8 +127,7 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
         step.name,
         StepEvent.HAPPENED,
         record.situation,
-        effect=Effect.STANDS,
-        outcome_unknown=True,
+        step_values(effect=Effect.STANDS, outcome_unknown=True),
     )
     context.decision.record(
         "late success", step.name, None, f"{step.name}: succeeded after all: its effect stands"
@@ -161,8 +162,9 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
         step.name,
         StepEvent.CONDITION_FALSE,
         Ended(how=End.SKIPPED),
-        finished_at=context.now,
-        outcome_unknown=False,  # set if the record was restored from a backup
+        step_values(
+            finished_at=context.now, outcome_unknown=False
+        ),  # set if the record was restored from a backup
     )
     context.decision.note(f"{step.name}: skipped, {step.when} is false")
     return False

@@ -1,7 +1,7 @@
 """The end of a task that is not complete in time: by its complete-by, or by its deadline."""
 
 from roundsman.definition.plan import ArchivePlan
-from roundsman.engine.decision import DecisionContext
+from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import ending_by
 from roundsman.model.instants import format_duration, second
@@ -14,11 +14,11 @@ DEADLINE_PASSED = "DeadlinePassed"
 def end_if_overdue(context: DecisionContext) -> None:
     """End the task as failed if its complete-by or its deadline has passed.
 
-    Not if every step is done. It is archived, and not undone, if a step has taken effect and lacks
-    its result: a person can give the result.
+    Not if every step is done, or if it is ending already. It is archived, and not undone, if a step
+    has taken effect and lacks its result: a person can give the result.
     """
     task = context.decision.task
-    if context.decision.ending or task.perform_by > context.now or context.all_done():
+    if task.perform_by > context.now or context.all_done():
         return
     by, late = second(task.perform_by), format_duration(context.now - task.perform_by)
     if task.perform_by == task.deadline:

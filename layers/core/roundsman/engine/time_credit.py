@@ -4,7 +4,7 @@ That is the time for which its steps were parked or awaited a result, and the ti
 messages waited because a function was behind or down.
 """
 
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.model.credit import credited, stands_since
 
 

@@ -79,8 +79,8 @@ class CountsInARow(StrEnum):
     CALLS_END = "calls end"
     """The service did something: calls that found it down are counted anew (`uncounted_calls`)."""
     BEGIN_ANEW = "begin anew"
-    """The series of attempts ends as well: the next failure begins a new one, with a new time
-    limit (`retry_until`, `unexpected_since`, `waits`). Polling ends too, but for NOT_YET."""
+    """The series of attempts ends as well: the next failure begins a new one, with a new retry
+    window. Polling ends too, but for NOT_YET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,7 @@ TRANSITIONS: Sequence[
     # The answer to a wait that was ended: a resubmitted task does not ask again.
     (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
-    (
-        StepEvent.UNDO_BEGUN,
-        (*IDLE, *_SUCCEEDED, S.FAILED),
-        _UNDO_BEGINS,
-        CountsInARow.BEGIN_ANEW,
-    ),
+    (StepEvent.UNDO_BEGUN, (*IDLE, *_SUCCEEDED, S.FAILED), _UNDO_BEGINS, CountsInARow.BEGIN_ANEW),
     (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), CountsInARow.GO_ON),
     (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), CountsInARow.GO_ON),
     (StepEvent.UNCLAIMED, (S.UNDO_READY,), SAME, CountsInARow.GO_ON),
@@ -228,12 +223,7 @@ TRANSITIONS: Sequence[
     # Its effects so far are undone, or it is proven that there are none.
     (StepEvent.NEW_KEY, IDLE, SAME, CountsInARow.GO_ON),
     # Another plan.
-    (
-        StepEvent.DUE_EARLIER,
-        (S.READY, S.WAITS, S.PARKED, *UNDO_IDLE),
-        SAME,
-        CountsInARow.GO_ON,
-    ),
+    (StepEvent.DUE_EARLIER, (S.READY, S.WAITS, S.PARKED, *UNDO_IDLE), SAME, CountsInARow.GO_ON),
     (
         StepEvent.BLOCKED,
         (S.READY, S.WAITS, S.PARKED, *WITHOUT_AGENT),

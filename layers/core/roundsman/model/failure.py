@@ -106,7 +106,9 @@ def open_step(task: Task) -> str | None:
     """
     steps = task.steps.items()
     since = {name: one.finished_at or 0 for name, one in steps if one.awaits_result}
-    since = since or {name: one.unexpected_since or 0 for name, one in steps if _is_retried(one)}
+    since = since or {
+        name: one.retry_window.unexpected_since or 0 for name, one in steps if _is_retried(one)
+    }
     first = min(since.values(), default=None)
     found = sorted(name for name, at in since.items() if at == first)
     if len(found) <= 1:
@@ -126,7 +128,7 @@ def error_of(task: Task, step: str) -> StepError | None:
 
 def _is_retried(record: StepRecord) -> bool:
     """Whether the step is retried after its last attempt failed with an unexpected error."""
-    error, since = record.error, record.unexpected_since
+    error, since = record.error, record.retry_window.unexpected_since
     return since is not None and error is not None and error.unexpected
 
 

@@ -6,8 +6,10 @@ and how it reports a problem, is up to the reader: `roundsman.wire.fields.Fields
 `roundsman.aws.dynamodb.item_reader.ItemReader` for records.
 """
 
-from collections.abc import Callable, Container, Iterable
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar, cast, get_args, get_origin
 
 if TYPE_CHECKING:
 
@@ -37,10 +39,7 @@ class Kind(Generic[R_contra, S, T]):
     __slots__ = ("label", "read", "write")
 
     def __init__(
-        self,
-        label: str,
-        read: Callable[[R_contra, str], T],
-        write: Callable[[T], S] | None = None,
+        self, label: str, read: Callable[[R_contra, str], T], write: Callable[[T], S] | None = None
     ) -> None:
         """Define a kind. Without `write`, the value is written as it is.
 
@@ -132,6 +131,48 @@ class FieldTable(Generic[R, S, T]):
             (since for name, default, since in self._newer if getattr(value, name) != default),
             default=1,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How a field is stored whose class declares it with `Annotated`; see `declared`."""
+
+    name: str = ""
+    """Its name in the document; empty for that of the field: `StartedAt` for `started_at`."""
+    since: int = 1
+    """The format of the document that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A field of a dataclass, as the class declares it."""
+
+    attribute: str
+    type: object
+    """Its type, without None."""
+    default: object
+    """Its default; REQUIRED if it has none."""
+    stored: Stored
+
+
+def declared(of: type, *, without: Container[str] = ()) -> Iterator[Declared]:
+    """Yield the fields of a dataclass in their order, without those of these names.
+
+    The class is then the one list of what is stored of it. A field that is not annotated is stored
+    by its own name since the first format.
+    """
+    for one in fields(of):
+        if one.name in without:
+            continue
+        kind: object = one.type
+        stored = Stored()
+        if get_origin(kind) is Annotated:
+            kind, stored = get_args(kind)
+        if isinstance(kind, UnionType):
+            (kind,) = (each for each in get_args(kind) if each is not NoneType)
+        name = stored.name or one.name.title().replace("_", "")
+        default = REQUIRED if one.default is MISSING else one.default
+        yield Declared(one.name, kind, default, Stored(name, stored.since))
 
 
 def _on_absence(field: Field[R, S]) -> object:

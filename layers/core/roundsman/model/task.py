@@ -7,13 +7,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
+from roundsman.model.field_table import Stored
 from roundsman.model.instants import DAY
 from roundsman.model.json import Json, canonical_json, sha256
+from roundsman.model.polling import Polling
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
+from roundsman.model.retry_window import CLOSED, RetryWindow
 from roundsman.model.situations import (
     Asleep,
     AtAgent,
@@ -68,7 +71,7 @@ class StepError:
     """A short name for programs, for example `CardDeclined`."""
     message: str
     """A sentence for people."""
-    unexpected: bool = False
+    unexpected: Annotated[bool, Stored(since=3)] = False
     """The agent's code, or its deployment, has a defect: an exception that its author did not
     expect, or a function that is missing."""
 
@@ -140,6 +143,10 @@ _TO_PERFORM: Final = frozenset({ProcessState.PENDING, ProcessState.PROCESSING})
 class StepRecord:
     """One step of one task: what it does or waits for, and what outlives that.
 
+    All fields but the first two are lasting ones. They are listed only here: how they are stored
+    follows (`roundsman.aws.dynamodb.codec`), and so does what a decision may change
+    (`roundsman.engine.step_values`).
+
     Instants are epoch ms; None means that there is no such instant.
     """
 
@@ -156,37 +163,32 @@ class StepRecord:
     """The step's agent; None for the first agent in the plan."""
     tried: tuple[str, ...] = ()
     """The agents that were tried before `agent`."""
-    corrections: int = 0
+    corrections: Annotated[int, Stored(since=2)] = 0
     """How many of the task's corrections are in the input of the step's requests. All requests
     under one idempotency key have the same input."""
-    reminders: int = 0
+    reminders: Annotated[int, Stored(since=3)] = 0
     """The number of reminders that were sent under the current idempotency key, in all attempts."""
-    polls: int = 0
-    """How often its agent has replied that the outside job is not done yet; 0 if it is not polled,
-    or not any more."""
-    polled_since: int | None = None
-    """When its agent first replied so; None if `polls` is 0."""
-    poll_until: int | None = None
-    """Until when the step is polled; None if `polls` is 0. If the job is not done then, the step
-    has failed."""
+    polling: Polling | None = None
+    """Of a step that is polled, how often, since when and until when; None if it is not polled, or
+    not any more."""
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     acts_until: int | None = None
     """Until when a copy of a request may still act that the attempt's own end does not bound: an
     earlier one, or one that was sent while the queue was behind. None if none can."""
-    effect: "Effect | None" = None
+    effect: Effect | None = None
     """What is proven about the effect of all requests so far; None if nothing is proven. An agent
     proves it (`Reply.effect`), or a person states it."""
     outcome_unknown: bool = False
     """An attempt ended without a definite answer. For an undone step: its effect was never
     confirmed."""
-    wait_ended_at: int | None = None
+    wait_ended_at: Annotated[int | None, Stored(since=7)] = None
     """When the step's wait for its callback was ended because its task was ending; None if it was
     not, or if an answer came after that."""
-    key_since: int | None = None
+    key_since: Annotated[int | None, Stored(since=KEYS_SCHEMA)] = None
     """Since when the service may know the key: when the first request under it was claimed, or when
     the round began. None if that is `started_at`, or if nothing was sent under the key."""
-    key_until: int | None = None
+    key_until: Annotated[int | None, Stored(since=7)] = None
     """Until when the service remembers the key; None if nothing was sent under it, or if it has no
     `key_lifetime`. It can be computed (`engine.request_deadlines.key_until`)."""
 
@@ -194,16 +196,11 @@ class StepRecord:
 
     failure_count: int = 0
     """The number of failed attempts that were counted."""
-    retry_until: int | None = None
-    """Until when the step is retried, whatever the number of its attempts; None if no attempt has
-    failed, or if the plan limits only the number."""
-    unexpected_since: int | None = None
-    """When an attempt first failed with an unexpected error; None if none did."""
-    waits: int = 0
-    """How often the step has waited by the strategy `Wait`, if it is retried for a time."""
-    uncounted_timeouts: int = 0
+    retry_window: RetryWindow = CLOSED
+    """For how long the step is retried, if that is for a time."""
+    uncounted_timeouts: Annotated[int, Stored("Spared")] = 0
     """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
-    uncounted_calls: int = 0
+    uncounted_calls: Annotated[int, Stored("InVain")] = 0
     """`held` replies in a row, each after a call whose outcome is unknown, that did not count as
     attempts."""
     granted: int = 0
@@ -216,14 +213,14 @@ class StepRecord:
     """When the step last ended."""
     result: Json = None
     """What the agent returned, or the data of the signal that ended the step."""
-    left_out: LeftOut | None = None
+    left_out: Annotated[LeftOut | None, Stored("ResultLeftOut", since=LEFT_OUT_SCHEMA)] = None
     """Why `result` is not the result; None if it is. Of a step that is not done: an attempt has
     succeeded, but its result cannot be taken, so the step is attempted again under its key."""
-    signal: str | None = None
+    signal: Annotated[str | None, Stored(since=SIGNALS_SCHEMA)] = None
     """The id of the signal that ended the step; None if none did."""
     error: StepError | None = None
     """The error of the last attempt that failed."""
-    after_undo: "AfterUndo | None" = None
+    after_undo: AfterUndo | None = None
     """What happens to the step after its undo; None if it stays Undone."""
 
     @property
@@ -487,7 +484,7 @@ class Owed:
     """When the decision was made, in epoch ms."""
     detail: str
     """The reason of the decision."""
-    signal: str | None = None
+    signal: Annotated[str | None, Stored(since=REJECTIONS_SCHEMA)] = None
     """The id of the signal that is rejected; None for a status and an alert."""
 
 
@@ -505,7 +502,7 @@ class Termination:
     """First compensate every step that may have had an effect, or those of `part`."""
     error: StepError | None = None
     """The error that ended the task; None if a person ended it."""
-    part: tuple[str, ...] = ()
+    part: Annotated[tuple[str, ...], Stored(since=8)] = ()
     """The steps that were taken back from a completed task, by record name; it ends Completed
     again, since the others stand. Empty for a task that ends in another state."""
 
@@ -636,7 +633,7 @@ class Task:
         if self.ended_at is not None:
             return self.ended_at
         awaited = [one.finished_at for one in self.steps.values() if one.awaits_result]
-        since = awaited or [record.unexpected_since for record in self.steps.values()]
+        since = awaited or [one.retry_window.unexpected_since for one in self.steps.values()]
         return min((at for at in since if at is not None), default=None)
 
     def step(self, name: str) -> StepRecord:

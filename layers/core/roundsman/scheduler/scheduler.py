@@ -154,33 +154,27 @@ def outcome_of(handled: Handled, *, with_locks: bool = True) -> dict[str, Json]:
     return fields
 
 
+@dataclass(kw_only=True, eq=False)
 class Scheduler:
     """Handles the messages of the SchedulerQueue and of the agents' reply queues."""
 
-    def __init__(
-        self,
-        *,
-        tasks: TaskStore,
-        orders: OrderStore,
-        plans: PlanStore,
-        board: AgentBoard,
-        groups: GroupStore,
-        outbox: Outbox,
-        clock: Clock,
-        jitter: Callable[[], float],
-        instance: str,
-    ) -> None:
-        self._tasks = tasks
-        self._order_rows = orders
-        self._orders = OrderCache(orders)
-        self._plans = plans
-        self._board = board
-        self._queues = QueueWatch(board, clock)
-        self._outbox = outbox
-        self._clock = clock
-        self._jitter = jitter
-        self._instance = instance
-        self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
+    tasks: TaskStore
+    orders: OrderStore
+    plans: PlanStore
+    board: AgentBoard
+    groups: GroupStore
+    outbox: Outbox
+    clock: Clock
+    jitter: Callable[[], float]
+    instance: str
+
+    def __post_init__(self) -> None:
+        """Create what the instance keeps from one batch to the next."""
+        self._orders = OrderCache(self.orders)
+        self._queues = QueueWatch(self.board, self.clock)
+        self._reporter = Reporter(
+            groups=self.groups, outbox=self.outbox, board=self.board, clock=self.clock
+        )
 
     def handle(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
         """Handle messages about one task, in this order. Idempotent.
@@ -208,7 +202,7 @@ class Scheduler:
 
     def _delivery(self, arrived: Arrived) -> Delivery:
         nonce = sha256(arrived.message_id)[:10]
-        claimant = Claimant(self._instance, nonce, arrived.waits_since)
+        claimant = Claimant(self.instance, nonce, arrived.waits_since)
         return Delivery(arrived.event(claimant), claimant)
 
     def _handle_some(
@@ -238,11 +232,11 @@ class Scheduler:
         """Load, decide, save and send. Empty if it must be tried again on a consistent read."""
         event = deliveries[0].event
         # An expired record that is not removed yet can still be erased.
-        now = 0 if isinstance(event, Erase) else self._clock()
-        task = self._tasks.load(task_id, now, latest=latest)
+        now = 0 if isinstance(event, Erase) else self.clock()
+        task = self.tasks.load(task_id, now, latest=latest)
         if task is None:
             return [self._gone(task_id, event)] if latest else []
-        plan = self._plans.plan(task.plan)
+        plan = self.plans.plan(task.plan)
         try:
             fold = self._fold(plan, task, deliveries)
         except Refused as refused:
@@ -250,7 +244,7 @@ class Scheduler:
             return [] if handled is None else [handled]
         if fold.changes:
             merged = fold.merged
-            saved = self._tasks.save(
+            saved = self.tasks.save(
                 fold.task, seen=task.version, history=merged.history, inputs=merged.inputs
             )
             if isinstance(saved, Superseded):
@@ -289,12 +283,12 @@ class Scheduler:
         try:
             wish = None
             if isinstance(message, Reply):
-                plan = None if task is None else self._plans.plan(task.plan)
+                plan = None if task is None else self.plans.plan(task.plan)
                 if plan is None or agent not in plan.agents:
                     return
-                wish = self._board.marks().get(wanted_key(agent))
-            if is_mark_due(sent_at, self._clock(), wish):
-                self._board.note_read(agent, kind, sent_at)
+                wish = self.board.marks().get(wanted_key(agent))
+            if is_mark_due(sent_at, self.clock(), wish):
+                self.board.note_read(agent, kind, sent_at)
         except (TryAgain, CallRefused):
             return
 
@@ -308,7 +302,7 @@ class Scheduler:
         """
         if isinstance(event, Erase):
             reason = erase_without_task(
-                task_id, event, self._clock(), tasks=self._tasks, orders=self._order_rows
+                task_id, event, self.clock(), tasks=self.tasks, orders=self.orders
             )
             if reason is not None:
                 return Handled(reason)
@@ -329,20 +323,20 @@ class Scheduler:
             raise NoTransition(why)  # only operators' commands may be refused
         if plan is not None and plan.masks:
             why = self._texts_of(plan, task, event).text(why)  # it may repeat a name of the command
-        kind, now = COMMAND_KINDS[type(event)], self._clock()
+        kind, now = COMMAND_KINDS[type(event)], self.clock()
         row = refusal(kind, event.asked, why, task.version, now)
         if not isinstance(event, Signalled):
-            self._tasks.add_history(task.task_id, row)
+            self.tasks.add_history(task.task_id, row)
             return Handled(row.reason, task, task)
         said = f"{event.name} is refused: {why}"
         noted = task
         if plan is not None and not task.ended:
             noted = note_refused(plan, task, event.name, f"the signal {said}", now).task
         if noted is task:
-            self._tasks.add_history(task.task_id, row)
+            self.tasks.add_history(task.task_id, row)
         else:
             row = refusal(kind, event.asked, why, noted.version, now)
-            saved = self._tasks.save(noted, seen=task.version, history=(row,))
+            saved = self.tasks.save(noted, seen=task.version, history=(row,))
             if isinstance(saved, Superseded):
                 return None
         raise InvalidMessage([Problem("signal", said)])
@@ -353,8 +347,8 @@ class Scheduler:
         Start also follows a redelivered Inspect or operator's command that has claimed steps: the
         earlier delivery may have died before it sent their requests.
         """
-        now, known, jitter = self._clock(), self._board.agents(), self._jitter()
-        held = self._board.order_holds()
+        now, known, jitter = self.clock(), self.board.agents(), self.jitter()
+        held = self.board.order_holds()
         inspects = isinstance(event, Inspect)
         if plan is not None and plan.masks:  # here texts enter the task
             event = self._without_masked(plan, task, event)
@@ -401,7 +395,7 @@ class Scheduler:
 
         row = self._orders.row_of(task) if needs_order(plan, task) else None
         added = needed_step_inputs(plan, task, event)
-        inputs = self._tasks.inputs(task, added) if added else {}
+        inputs = self.tasks.inputs(task, added) if added else {}
         content = None if row is None else row.content
         return texts_of(plan, task, content, event=event, step_inputs=inputs)
 
@@ -409,11 +403,11 @@ class Scheduler:
         """The plan that a Resubmit names; None if it names none, or if that plan is not stored."""
         if not isinstance(event, Resubmit | Move) or event.plan is None:
             return None
-        return self._plans.plan(event.plan)
+        return self.plans.plan(event.plan)
 
     def _plan_after(self, plan: Plan | None, before: Task, after: Task) -> Plan | None:
         """The task's plan after a decision; `plan` is the one before it."""
-        return plan if after.plan == before.plan else self._plans.plan(after.plan)
+        return plan if after.plan == before.plan else self.plans.plan(after.plan)
 
     def _send(self, plan: Plan | None, fold: Fold, deliveries: Sequence[Delivery]) -> list[Handled]:
         """Send what the stored decisions cause, and return what became of each event.
@@ -435,7 +429,7 @@ class Scheduler:
         if handled[-1].task is fold.task:
             handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
         if isinstance(deliveries[0].event, Erase):
-            erase_beside(fold.task, self._tasks)
+            erase_beside(fold.task, self.tasks)
         return handled
 
     def _requests_of(
@@ -462,9 +456,9 @@ class Scheduler:
             decision.task,
             plan,
             seen=before.version,
-            tasks=self._tasks,
-            outbox=self._outbox,
-            clock=self._clock,
+            tasks=self.tasks,
+            outbox=self.outbox,
+            clock=self.clock,
             reporter=self._reporter,
         )
         self._send_inspects(decision)
@@ -476,10 +470,10 @@ class Scheduler:
         steps = [command.step for command in decision.actions if isinstance(command, SendRequest)]
         if not steps:
             return ()
-        order, now = self._orders.content_of(task), self._clock()
+        order, now = self._orders.content_of(task), self.clock()
         inputs = self._step_inputs(decision, steps)
         requests = [request_for(plan, task, step, order, now, inputs.get(step)) for step in steps]
-        self._outbox.send_requests(
+        self.outbox.send_requests(
             [(agent_of(plan, task, r.step), task.priority, r) for r in requests]
         )
         return tuple(requests)
@@ -488,7 +482,7 @@ class Scheduler:
         """The inputs of those of these steps that were added: as decided now, or as stored."""
         task, known = decision.task, decision.inputs
         stored = [step for step in steps if step in task.added and step not in known]
-        return {**known, **self._tasks.inputs(task, stored)} if stored else known
+        return {**known, **self.tasks.inputs(task, stored)} if stored else known
 
     def _unsendable(
         self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant
@@ -529,7 +523,7 @@ class Scheduler:
     def _send_inspects(self, decision: Decision) -> None:
         for command in decision.actions:
             if isinstance(command, InspectAt):
-                delay = max(0, command.at - self._clock())
+                delay = max(0, command.at - self.clock())
                 if delay <= LONGEST_DELAY:
                     self._try_inspect(decision.task.task_id, delay)
 
@@ -544,13 +538,13 @@ class Scheduler:
         begins = before.state is TaskState.SCHEDULED and task.state is not TaskState.SCHEDULED
         if task.ending is not None or not (by_command or begins):
             return
-        delay = delay_until(task.perform_by, self._clock())
+        delay = delay_until(task.perform_by, self.clock())
         if delay is not None:
             self._try_inspect(task.task_id, delay)
 
     def _try_inspect(self, task_id: str, delay: int) -> None:
         """Send an Inspect, best effort: if it is lost, the supervisor finds the due entry."""
         try:
-            self._outbox.send_inspect(task_id, delay=delay)
+            self.outbox.send_inspect(task_id, delay=delay)
         except TryAgain:
             return

@@ -74,29 +74,18 @@ class Submitted:
     delivered: OwedResult = field(default_factory=OwedResult)
 
 
+@dataclass(kw_only=True, eq=False)
 class Submission:
-    """Stores orders with their tasks, and sends their commands to the scheduler.
+    """Stores orders with their tasks, and sends their commands to the scheduler."""
 
-    `order_retention` is the time in ms that an order is kept after its task has ended; None keeps
-    orders for ever. No task is kept longer than its order.
-    """
-
-    def __init__(
-        self,
-        *,
-        tasks: TaskStore,
-        plans: PlanStore,
-        outbox: Outbox,
-        clock: Clock,
-        shards: int,
-        order_retention: int | None = None,
-    ) -> None:
-        self._tasks = tasks
-        self._plans = plans
-        self._outbox = outbox
-        self._clock = clock
-        self._shards = shards
-        self._order_retention = order_retention
+    tasks: TaskStore
+    plans: PlanStore
+    outbox: Outbox
+    clock: Clock
+    shards: int
+    order_retention: int | None = None
+    """How long in ms an order is kept after its task has ended; None keeps orders for ever. No task
+    is kept longer than its order."""
 
     def submit(self, order: ValidOrder) -> Submitted:
         """Store the order and its task, and start the task. Idempotent.
@@ -105,13 +94,13 @@ class Submission:
         the first call may have died before it sent them. Raises RejectedOrder if another order has
         the id, and TryAgain if the message must be delivered again.
         """
-        now = self._clock()
-        self._plans.put_plan(order.plan)
-        task = new_task(order.plan, order.order_id, order.options, now, shards=self._shards)
-        if self._order_retention is not None:
-            task = replace(task, retain_for=min(task.retain_for, self._order_retention))
+        now = self.clock()
+        self.plans.put_plan(order.plan)
+        task = new_task(order.plan, order.order_id, order.options, now, shards=self.shards)
+        if self.order_retention is not None:
+            task = replace(task, retain_for=min(task.retain_for, self.order_retention))
         row = OrderRow(order.order_id, order.content, order.content_hash, now)
-        found = self._tasks.create(row, task)
+        found = self.tasks.create(row, task)
         if isinstance(found, Created):
             return Submitted(True, "accepted", self._announce(task))
         if found.order.content_hash != order.content_hash:
@@ -149,7 +138,7 @@ class Submission:
         self._check_has_task(asked.order_id, waited_since)
         source = CommandSource(message_id, APPLICATION, asked.reason, forwarded_for=sender)
         event = Cancel(source, asked.undo)
-        self._outbox.send_command(command_of(asked.order_id, event))
+        self.outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was sent to the scheduler")
 
     def signal(
@@ -171,7 +160,7 @@ class Submission:
         self._check_has_task(signal.order_id, waited_since)
         source = CommandSource(signal.id or message_id, APPLICATION, forwarded_for=sender)
         event = Signalled(source, signal.name, signal.data)
-        self._outbox.send_command(command_of(signal.order_id, event))
+        self.outbox.send_command(command_of(signal.order_id, event))
         return Submitted(False, "its signal was sent to the scheduler")
 
     def _check_has_task(self, order_id: str, waited_since: int | None) -> None:
@@ -181,8 +170,8 @@ class Submission:
         about. Raises RejectedOrder if there is still no task WAITS_FOR_ORDER after the message was
         sent.
         """
-        now = self._clock()
-        if self._tasks.load(order_id, now) is not None:
+        now = self.clock()
+        if self.tasks.load(order_id, now) is not None:
             return
         if waited_since is not None and now - waited_since >= WAITS_FOR_ORDER:
             raise RejectedOrder([NO_TASK], order_id=order_id)
@@ -219,16 +208,16 @@ class Submission:
             task,
             None,
             seen=0,
-            tasks=self._tasks,
-            outbox=self._outbox,
-            clock=self._clock,
+            tasks=self.tasks,
+            outbox=self.outbox,
+            clock=self.clock,
             reporter=None,
         )
 
     def _repeat_received(self, task: Task, reply_to: str) -> None:
         received = Owed("status", RECEIVED, 1, task.created_at, "")
         try:
-            self._outbox.send_status(reply_to, status_body(task, received))
+            self.outbox.send_status(reply_to, status_body(task, received))
         except TryAgain:
             return  # optional: the status was sent before
 
@@ -237,10 +226,10 @@ class Submission:
 
         The supervisor then finds the due entry.
         """
-        now = self._clock()
+        now = self.clock()
         delay = 0 if task.start_at <= now else delay_until(task.start_at, now)
         if delay is not None:
-            self._outbox.send_start(task.task_id, delay=delay)
+            self.outbox.send_start(task.task_id, delay=delay)
 
     def _send_end(self, task: Task) -> None:
         """Send an Inspect for `perform_by`, if SQS can delay a message that long.
@@ -248,10 +237,10 @@ class Submission:
         A supervisor may read the due entry too late. Best effort: if the Inspect is lost, the
         supervisor finds the due entry.
         """
-        delay = delay_until(task.perform_by, self._clock())
+        delay = delay_until(task.perform_by, self.clock())
         if delay is None:
             return
         try:
-            self._outbox.send_inspect(task.task_id, delay=delay)
+            self.outbox.send_inspect(task.task_id, delay=delay)
         except TryAgain:
             return

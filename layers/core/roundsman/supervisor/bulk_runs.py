@@ -13,7 +13,7 @@ out the same run, one sends nothing. That a run names its carrier saves the othe
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from roundsman.engine.bulk_eligibility import (
     GONE,
@@ -128,6 +128,7 @@ class _Overtaken(Exception):
     """Another supervisor has stored the progress first, and carries the run out."""
 
 
+@dataclass(eq=False)
 class BulkRuns:
     """Carries out the open bulk runs.
 
@@ -135,12 +136,10 @@ class BulkRuns:
     for each problem that must be logged.
     """
 
-    def __init__(
-        self, ports: BulkPorts, *, instance: str, on_trouble: Callable[[str, Exception], None]
-    ) -> None:
-        self._ports = ports
-        self._instance = instance
-        self._on_trouble = on_trouble
+    ports: BulkPorts
+    _: KW_ONLY
+    instance: str
+    on_trouble: Callable[[str, Exception], None]
 
     def visit(self, times: VisitTimes) -> BulkReport:
         """Carry each open run as far as it can go now.
@@ -149,7 +148,7 @@ class BulkRuns:
         """
         report = BulkReport()
         try:
-            found = self._ports.runs.open_runs()
+            found = self.ports.runs.open_runs()
         except (TryAgain, CallRefused) as problem:
             self._note("bulk", problem, report)
             report.open = int(isinstance(problem, TryAgain))
@@ -166,16 +165,16 @@ class BulkRuns:
 
     def _visit_one(self, one: ListedRun, times: VisitTimes, report: BulkReport) -> bool:
         """Carry one run on; False if nothing is left to do for it."""
-        runs, now = self._ports.runs, self._ports.clock()
+        runs, now = self.ports.runs, self.ports.clock()
         if now >= times.stop_at:
             return True
         record = runs.load(one.run_id, one.starter)
         if record is None:
             runs.close(one)
             return False
-        if record.carrier != self._instance and record.carried_until > now:
+        if record.carrier != self.instance and record.carried_until > now:
             return True
-        visit = _Visit(self._ports, self._instance, record, times, report, self._on_trouble)
+        visit = _Visit(self.ports, self.instance, record, times, report, self.on_trouble)
         request = runs.request(one) if one.asked_at > record.asked_at else None
         if request is not None:
             visit.change(requested(record, request, now))
@@ -191,40 +190,32 @@ class BulkRuns:
         if isinstance(problem, CallRefused):
             if report.refused is None:
                 report.refused = str(problem)
-                self._on_trouble(run_id, problem)
+                self.on_trouble(run_id, problem)
         elif not isinstance(problem, TryAgain):
-            self._on_trouble(run_id, problem)
+            self.on_trouble(run_id, problem)
 
 
+@dataclass(eq=False)
 class _Visit:
     """One visit to one run. Its progress in memory may be newer than the stored one."""
 
-    def __init__(
-        self,
-        ports: BulkPorts,
-        instance: str,
-        record: BulkRecord,
-        times: VisitTimes,
-        report: BulkReport,
-        on_trouble: Callable[[str, Exception], None],
-    ) -> None:
-        self._ports = ports
-        self._instance = instance
-        self._record = record
-        self._times = times
-        self._report = report
-        self._on_trouble = on_trouble
-        self._notes: list[OrderNote] = []
-        self._changed = False
-        self.refused: CallRefused | None = None
-        """Why commands could not be sent; the run is stopped then."""
+    ports: BulkPorts
+    instance: str
+    record: BulkRecord
+    times: VisitTimes
+    report: BulkReport
+    on_trouble: Callable[[str, Exception], None]
+    _notes: list[OrderNote] = field(default_factory=list, init=False)
+    _changed: bool = field(default=False, init=False)
+    refused: CallRefused | None = field(default=None, init=False)
+    """Why commands could not be sent; the run is stopped then."""
 
     def change(self, record: BulkRecord) -> None:
         """Set the record in memory; the next write stores it."""
-        if record.state is not self._record.state:
+        if record.state is not self.record.state:
             why = f": {record.why}" if record.why else ""
-            self._report.moved.append((record.run.id, f"{record.state.value}{why}"))
-        self._record = record
+            self.report.moved.append((record.run.id, f"{record.state.value}{why}"))
+        self.record = record
         self._changed = True
 
     def carry(self) -> bool:
@@ -234,9 +225,9 @@ class _Visit:
         done again by the next visit.
         """
         while not self._time_is_over():
-            now = self._ports.clock()
-            ahead = max(now + SENDS_AHEAD, self._times.next_at + SENDS_AHEAD // 2)
-            match next_move(self._record, now, ahead):
+            now = self.ports.clock()
+            ahead = max(now + SENDS_AHEAD, self.times.next_at + SENDS_AHEAD // 2)
+            match next_move(self.record, now, ahead):
                 case Send(most):
                     self._send(most)
                 case CheckOrders(orders):
@@ -246,9 +237,9 @@ class _Visit:
                 case WaitUntil():
                     break
                 case Stop(why):
-                    self.change(replace(self._record, state=RunState.STOPPED, why=why))
+                    self.change(replace(self.record, state=RunState.STOPPED, why=why))
                 case Finish():
-                    self.change(replace(self._record, state=RunState.FINISHED))
+                    self.change(replace(self.record, state=RunState.FINISHED))
                 case GiveUp():
                     self._save_if_needed(going=False)
                     return False
@@ -256,15 +247,15 @@ class _Visit:
         return True
 
     def _time_is_over(self) -> bool:
-        return self._ports.clock() >= self._times.stop_at
+        return self.ports.clock() >= self.times.stop_at
 
     # --- sending -----------------------------------------------------------------------------
 
     def _send(self, most: int) -> None:
-        record = self._record
+        record = self.record
         place = record.progress.reached
         try:
-            batch = self._ports.runs.orders(record.run, place, most)
+            batch = self.ports.runs.orders(record.run, place, most)
         except UnreadableRecord as problem:
             # The results of the orders that were sent are stored with it.
             self.change(replace(record, state=RunState.STOPPED, why=str(problem)))
@@ -286,7 +277,7 @@ class _Visit:
             self.change(replace(record, state=RunState.STOPPED, why=held, on_hold=True))
             return
         self._notes += [_note(order, why, failed=False) for order, why in refused]
-        now = self._ports.clock()
+        now = self.ports.clock()
         self._set(taken_up(record.progress, to_send, refused, record.run.terms, now))
         self._save()
         self._post(tasks)
@@ -297,15 +288,15 @@ class _Visit:
         An order whose record or plan cannot be read, or on which the engine fails, is not eligible;
         the others are not affected.
         """
-        now, run = self._ports.clock(), self._record.run
+        now, run = self.ports.clock(), self.record.run
         event = run.event
         plan, next_plan, order = None, None, None
         try:
-            task = self._ports.tasks.load(planned.order, now)
+            task = self.ports.tasks.load(planned.order, now)
             if task is not None:
-                plan = self._ports.plans.plan(task.plan)
+                plan = self.ports.plans.plan(task.plan)
                 if isinstance(event, Resubmit | Move) and event.plan is not None:
-                    next_plan = self._ports.plans.plan(event.plan)
+                    next_plan = self.ports.plans.plan(event.plan)
                 if isinstance(event, Resubmit):
                     order = self._content(event, planned)
             return task, judged(run, planned, plan, task, now, next_plan, order=order)
@@ -314,22 +305,22 @@ class _Visit:
         except (TryAgain, CallRefused):
             raise
         except Exception as defect:  # noqa: BLE001  # of one record; the run goes on without it
-            self._on_trouble(run.id, defect)
+            self.on_trouble(run.id, defect)
             return None, NotFor(f"its record cannot be handled: {type(defect).__name__}")
 
     def _content(self, event: Resubmit, planned: PlannedOrder) -> Json:
         """The content of the order row, if the command corrects the input."""
         if not event.changes and not planned.changes:
             return None
-        row = self._ports.orders.order(planned.order)
+        row = self.ports.orders.order(planned.order)
         return None if row is None else row.content
 
     def _held(self, eligible: Sequence[Eligible]) -> str:
         """Return the hold that would park a step of these, in words; empty if there is none."""
-        anyway = self._record.run.terms.anyway or self._record.anyway
+        anyway = self.record.run.terms.anyway or self.record.anyway
         if anyway or not any(one.agents for one in eligible):
             return ""
-        holds = self._ports.holds.holds()
+        holds = self.ports.holds.holds()
         found = next((hold for one in eligible if (hold := held_for(one, holds))), None)
         return f"{hold_sentence(found)}{WOULD_WAIT}" if found else ""
 
@@ -340,8 +331,8 @@ class _Visit:
         """
         if not tasks:
             return
-        run, now = self._record.run, self._ports.clock()
-        dues = {one.order: one.due for one in self._record.progress.on_their_way}
+        run, now = self.record.run, self.ports.clock()
+        dues = {one.order: one.due for one in self.record.progress.on_their_way}
         commands = [
             (
                 command_of(task.task_id, event_for(run, planned, task)),
@@ -350,13 +341,13 @@ class _Visit:
             for planned, task in tasks
         ]
         try:
-            self._ports.outbox.send_commands(commands)
+            self.ports.outbox.send_commands(commands)
         except CallRefused as refused:
             self.refused = refused
-            self.change(replace(self._record, state=RunState.STOPPED, why=str(refused)))
+            self.change(replace(self.record, state=RunState.STOPPED, why=str(refused)))
             return
-        self._report.sent += len(commands)
-        self._set(were_sent(self._record.progress, [task.task_id for _, task in tasks]))
+        self.report.sent += len(commands)
+        self._set(were_sent(self.record.progress, [task.task_id for _, task in tasks]))
 
     # --- checking ----------------------------------------------------------------------------
 
@@ -370,36 +361,36 @@ class _Visit:
         for one in orders:
             if self._time_is_over():
                 break
-            self._report.checked += 1
+            self.report.checked += 1
             try:
-                task = self._ports.tasks.load(one.order, self._ports.clock())
+                task = self.ports.tasks.load(one.order, self.ports.clock())
                 if task is None:
                     self._settle_gone(one)
-                elif was_taken(self._record.run, task):
+                elif was_taken(self.record.run, task):
                     self._settle(one, task)
                 else:
                     again += self._without_trace(one, task)
             except (SchemaTooNew, UnreadableRecord):
-                self._set(nothing_new(self._record.progress, one.order, self._ports.clock()))
+                self._set(nothing_new(self.record.progress, one.order, self.ports.clock()))
             except (TryAgain, CallRefused):
                 raise
             except Exception as defect:  # noqa: BLE001  # of one record, as above
-                self._on_trouble(self._record.run.id, defect)
-                self._set(nothing_new(self._record.progress, one.order, self._ports.clock()))
+                self.on_trouble(self.record.run.id, defect)
+                self._set(nothing_new(self.record.progress, one.order, self.ports.clock()))
         if again:
             self._save()
             self._post(again)
 
     def _settle(self, one: InFlightOrder, task: Task) -> None:
-        found, now = result_of(self._record.run, one, task), self._ports.clock()
+        found, now = result_of(self.record.run, one, task), self.ports.clock()
         if found is None:
-            self._set(nothing_new(self._record.progress, one.order, now))
+            self._set(nothing_new(self.record.progress, one.order, now))
         else:
             self._record_result(one, found, failure_words(task))
 
     def _settle_gone(self, one: InFlightOrder) -> None:
-        rows = self._ports.tasks.history(one.order)
-        found = result_of_gone(self._record.run, one, rows)
+        rows = self.ports.tasks.history(one.order)
+        found = result_of_gone(self.record.run, one, rows)
         if found is None:
             self._refuse(one, NOT_BY_THIS_RUN)
             return
@@ -411,24 +402,24 @@ class _Visit:
     ) -> None:
         if result is OrderResult.FAILED:
             self._notes.append(_note(one.order, failure[1], failed=True))
-        now = self._ports.clock()
-        self._set(with_result(self._record.progress, one.order, result, failure, now))
+        now = self.ports.clock()
+        self._set(with_result(self.record.progress, one.order, result, failure, now))
 
     def _refuse(self, one: InFlightOrder, why: str) -> None:
         self._notes.append(_note(one.order, why, failed=False))
-        now = self._ports.clock()
-        self._set(turned_down(self._record.progress, one.order, why, now))
+        now = self.ports.clock()
+        self._set(turned_down(self.record.progress, one.order, why, now))
 
     def _without_trace(self, one: InFlightOrder, task: Task) -> list[tuple[PlannedOrder, Task]]:
         """Return the order if its command is to be sent (again); if not, record its state.
 
         The record of the task does not show the command. Its history may.
         """
-        record, now = self._record, self._ports.clock()
-        rows = self._ports.tasks.history(one.order)
+        record, now = self.record, self.ports.clock()
+        rows = self.ports.tasks.history(one.order)
         if was_taken(record.run, task, rows):
             # The task was read before the history: its old failure would count as a new one.
-            latest = self._ports.tasks.load(one.order, now)
+            latest = self.ports.tasks.load(one.order, now)
             if latest is None:
                 self._settle_gone(one)
             else:
@@ -439,7 +430,7 @@ class _Visit:
         if (one.sent and not refused and not silent) or record.state is not RunState.RUNNING:
             self._set(nothing_new(record.progress, one.order, now))
             return []
-        (planned,) = self._ports.runs.orders(record.run, one.place, 1)
+        (planned,) = self.ports.runs.orders(record.run, one.place, 1)
         latest, found = self._judge(planned)
         if isinstance(found, NotFor) or latest is None or (refused and one.tries >= TRIES):
             why = found.why if isinstance(found, NotFor) else refused[-1] if refused else GONE
@@ -460,25 +451,25 @@ class _Visit:
     # --- storing -----------------------------------------------------------------------------
 
     def _set(self, progress: RunProgress) -> None:
-        self.change(replace(self._record, progress=progress))
+        self.change(replace(self.record, progress=progress))
 
     def _save_if_needed(self, *, going: bool) -> None:
         """Store what changed, and keep the run, or release it for another process."""
-        now, mine = self._ports.clock(), self._record.carrier == self._instance
-        release = self._times.last or not going
-        ends_soon = self._record.carried_until < now + CARRIED_FOR // 2
+        now, mine = self.ports.clock(), self.record.carrier == self.instance
+        release = self.times.last or not going
+        ends_soon = self.record.carried_until < now + CARRIED_FOR // 2
         if self._changed or (mine and release) or (not release and (ends_soon or not mine)):
             self._save(release=release)
 
     def _save(self, *, release: bool = False) -> None:
         """Store the record. Raises _Overtaken if another supervisor came first."""
-        until = 0 if release else self._ports.clock() + CARRIED_FOR
-        carrier = "" if release else self._instance
-        wanted = replace(self._record, carrier=carrier, carried_until=until)
-        stored = self._ports.runs.save(wanted, self._notes)
+        until = 0 if release else self.ports.clock() + CARRIED_FOR
+        carrier = "" if release else self.instance
+        wanted = replace(self.record, carrier=carrier, carried_until=until)
+        stored = self.ports.runs.save(wanted, self._notes)
         if stored is None:
             raise _Overtaken
-        self._record, self._changed, self._notes = stored, False, []
+        self.record, self._changed, self._notes = stored, False, []
 
 
 def _note(order: str, reason: str, *, failed: bool) -> OrderNote:

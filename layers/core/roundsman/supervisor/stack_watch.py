@@ -91,33 +91,25 @@ class WatchReport:
     """The first call that AWS refused; None if there was none."""
 
 
+@dataclass(kw_only=True, eq=False)
 class StackWatch:
     """Looks at the stack after a pass, and alerts what is wrong with it."""
 
-    def __init__(
-        self,
-        *,
-        queues: StackQueues,
-        faults: StackFaultStore,
-        publish: Callable[[Alert], None],
-        clock: Clock,
-        config: WatchConfig,
-    ) -> None:
-        self._queues = queues
-        self._faults = faults
-        self._publish = publish
-        self._clock = clock
-        self._config = config
-        self._looked_at: int | None = None
-        self._agents_at: int | None = None
-        self._work_open = False
+    queues: StackQueues
+    faults: StackFaultStore
+    publish: Callable[[Alert], None]
+    clock: Clock
+    config: WatchConfig
+    _looked_at: int | None = field(default=None, init=False)
+    _agents_at: int | None = field(default=None, init=False)
+    _work_open: bool = field(default=False, init=False)
 
     def look(self, facts: PassFacts, go_on: Callable[[], bool]) -> WatchReport | None:
         """Look at the stack while `go_on` returns True; None if the last look was just before.
 
         Raises nothing.
         """
-        now = self._clock()
+        now = self.clock()
         if self._looked_at is not None and now - self._looked_at < EVERY:
             return None
         self._looked_at = now
@@ -148,13 +140,13 @@ class StackWatch:
         return report
 
     def _is_used(self, name: str) -> bool:
-        return self._config.urgent_queues or not name.endswith("UrgentRequestQueue")
+        return self.config.urgent_queues or not name.endswith("UrgentRequestQueue")
 
     def _of_the_pass(self, facts: PassFacts) -> list[Sighting]:
         found = []
-        if facts.behind > self._config.behind_after:
+        if facts.behind > self.config.behind_after:
             found.append(Sighting(FaultKind.BEHIND, "scheduler", facts.behind))
-        if facts.lag > self._config.late_after:
+        if facts.lag > self.config.late_after:
             found.append(Sighting(FaultKind.LATE, "supervisor", facts.lag))
         return found
 
@@ -172,7 +164,7 @@ class StackWatch:
 
     def _names(self, report: WatchReport) -> set[str]:
         try:
-            return set(self._queues.of_agents())
+            return set(self.queues.of_agents())
         except (TryAgain, CallRefused) as problem:
             _note(problem, report)
             return set()
@@ -186,7 +178,7 @@ class StackWatch:
                 report.problems.append("the time of the invocation was over")
                 break
             try:
-                found.append(self._queues.look(name))
+                found.append(self.queues.look(name))
             except (TryAgain, CallRefused) as problem:
                 _note(problem, report)
         return found
@@ -203,9 +195,9 @@ class StackWatch:
         `existing` are the names of all queues; None if they are not all known. A fault of a queue
         that does not exist any more counts as not seen.
         """
-        now = self._clock()
+        now = self.clock()
         try:
-            stored = self._faults.read()
+            stored = self.faults.read()
             gone = {
                 key
                 for key, fault in stored.by_key.items()
@@ -213,16 +205,16 @@ class StackWatch:
                 and fault.kind in QUEUE_KINDS
                 and fault.about not in existing
             }
-            judged = judge(stored.by_key, seen, looked_at | gone, self._config.patience, now)
+            judged = judge(stored.by_key, seen, looked_at | gone, self.config.patience, now)
             after = StackFaults(stored.version + 1, judged.faults)
-            if judged.faults == stored.by_key or not self._faults.write(after, seen=stored.version):
+            if judged.faults == stored.by_key or not self.faults.write(after, seen=stored.version):
                 return  # nothing is new, or another supervisor has looked and sends the alerts
         except (TryAgain, CallRefused) as problem:
             _note(problem, report)
             return
         for key, news in judged.news:
             try:
-                self._publish(stack_fault_alert(news, judged.faults[key], now))
+                self.publish(stack_fault_alert(news, judged.faults[key], now))
             except (TryAgain, CallRefused) as problem:
                 _note(problem, report)
             else:
@@ -231,9 +223,9 @@ class StackWatch:
             self._note_sent(after, report)
 
     def _note_sent(self, stored: StackFaults, report: WatchReport) -> None:
-        done = sent(stored.by_key, report.alerted, self._clock())
+        done = sent(stored.by_key, report.alerted, self.clock())
         try:
-            self._faults.write(StackFaults(stored.version + 1, done), seen=stored.version)
+            self.faults.write(StackFaults(stored.version + 1, done), seen=stored.version)
         except (TryAgain, CallRefused) as problem:
             _note(problem, report)
 

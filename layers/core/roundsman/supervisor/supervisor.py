@@ -140,46 +140,37 @@ def put_off_after(before: set[DueEntry], report: PassReport) -> set[DueEntry]:
     return before | report.put_off
 
 
+@dataclass(kw_only=True, eq=False)
 class Supervisor:
-    """Makes passes over the open lanes of the due index.
+    """Makes passes over the open lanes of the due index."""
 
-    `on_trouble` is called with a task id (or a lane) and the exception for each problem that must
-    be logged.
-    """
+    tasks: TaskStore
+    plans: PlanStore
+    board: AgentBoard
+    groups: GroupStore
+    outbox: Outbox
+    clock: Clock
+    jitter: Callable[[], float]
+    config: SupervisorConfig
+    on_trouble: Callable[[str, Exception], None]
+    """Called with a task id (or a lane) and the exception for each problem that must be logged."""
+    _put_off: set[DueEntry] = field(default_factory=set, init=False)
 
-    def __init__(
-        self,
-        *,
-        tasks: TaskStore,
-        plans: PlanStore,
-        board: AgentBoard,
-        groups: GroupStore,
-        outbox: Outbox,
-        clock: Clock,
-        jitter: Callable[[], float],
-        config: SupervisorConfig,
-        on_trouble: Callable[[str, Exception], None],
-    ) -> None:
-        self._tasks = tasks
-        self._plans = plans
-        self._board = board
-        self._outbox = outbox
-        self._clock = clock
-        self._jitter = jitter
-        self._beat = config
-        self._on_trouble = on_trouble
-        self._ahead = LookAhead(outbox, interval=config.interval, clock=clock)
-        self._queues = QueueWatch(board, clock, in_passes=True)
-        self._put_off: set[DueEntry] = set()
-        self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
+    def __post_init__(self) -> None:
+        """Create the helpers that keep something from one pass to the next."""
+        self._ahead = LookAhead(self.outbox, interval=self.config.interval, clock=self.clock)
+        self._queues = QueueWatch(self.board, self.clock, in_passes=True)
+        self._reporter = Reporter(
+            groups=self.groups, outbox=self.outbox, board=self.board, clock=self.clock
+        )
         self._group_rounds = GroupCensus(
-            tasks=tasks,
-            plans=plans,
-            groups=groups,
-            board=board,
-            outbox=outbox,
-            clock=clock,
-            undone_count=config.undone_count,
+            tasks=self.tasks,
+            plans=self.plans,
+            groups=self.groups,
+            board=self.board,
+            outbox=self.outbox,
+            clock=self.clock,
+            undone_count=self.config.undone_count,
         )
 
     def make_pass(self, *, stop_at: int) -> PassReport:
@@ -190,25 +181,25 @@ class Supervisor:
         entry that was not reached is still due in the next pass.
         """
         report = PassReport()
-        until = self._ahead.until(self._clock())
+        until = self._ahead.until(self.clock())
         self._queues.forget()
         shard_pass = ShardPass(
-            self._beat.leases,
-            owner=self._beat.instance,
-            clock=self._clock,
-            shards=self._beat.shards,
-            lot=self._jitter(),
+            self.config.leases,
+            owner=self.config.instance,
+            clock=self.clock,
+            shards=self.config.shards,
+            lot=self.jitter(),
         )
         # Groups come first, because their cost is bounded: under overload, the shards would use up
         # the time of every pass.
-        report.groups = self._group_rounds.make(shard_pass.shards, lambda: self._clock() < stop_at)
+        report.groups = self._group_rounds.make(shard_pass.shards, lambda: self.clock() < stop_at)
         while shard_pass.left and self._has_time(stop_at, report):
             shards = shard_pass.next_shards()
             if not shards:
                 report.left_to_others = len(shard_pass.left)
                 break
             for shard in shards:
-                began_at = self._clock()
+                began_at = self.clock()
                 if self._visit_shard(shard, until, stop_at, shard_pass, report):
                     shard_pass.visited(shard, began_at)
         shard_pass.close()
@@ -219,11 +210,11 @@ class Supervisor:
     def look_at(self, task_id: str, shard: int) -> PassReport:
         """Visit one task now, as if it were due. Raises nothing."""
         report = PassReport()
-        self._visit(DueEntry(task_id, self._clock()), shard, report)
+        self._visit(DueEntry(task_id, self.clock()), shard, report)
         return report
 
     def _has_time(self, stop_at: int, report: PassReport) -> bool:
-        if self._clock() < stop_at:
+        if self.clock() < stop_at:
             return True
         report.finished = False
         return False
@@ -240,8 +231,8 @@ class Supervisor:
             return False
         lane, last, ahead = lane_key(Lane.OPEN, shard), list[DueEntry](), list[DueEntry]()
         try:
-            for entry in self._tasks.due(lane, until):
-                if entry.due_at > self._clock():
+            for entry in self.tasks.due(lane, until):
+                if entry.due_at > self.clock():
                     ahead.append(entry)
                 elif entry in self._put_off:
                     last.append(entry)  # it failed before; it must not use up this pass's time too
@@ -270,14 +261,14 @@ class Supervisor:
         if report.refused is None:
             report.refused = str(refused)
             report.troubled += 1
-            self._on_trouble(whose, refused)
+            self.on_trouble(whose, refused)
 
     def _visit(self, entry: DueEntry, shard: int, report: PassReport) -> list[DueEntry]:
         """Handle one entry, and return the task's next due entry, or an empty list.
 
         Raises nothing: a fault in one task must not delay the others.
         """
-        report.lag = max(report.lag, self._clock() - entry.due_at)
+        report.lag = max(report.lag, self.clock() - entry.due_at)
         if report.blind:
             report.deferred += 1
             return []
@@ -298,7 +289,7 @@ class Supervisor:
             return []
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
-            self._on_trouble(entry.task_id, problem)
+            self.on_trouble(entry.task_id, problem)
             self._postpone(entry.task_id, shard, problem, report)
             return []
         return [] if due_next is None else [DueEntry(entry.task_id, due_next)]
@@ -307,15 +298,15 @@ class Supervisor:
         """Decide, store and send; return when the task is due next, if it is."""
         task_id = entry.task_id
         try:
-            task = self._tasks.load(task_id, self._clock())
+            task = self.tasks.load(task_id, self.clock())
             if task is None or is_closed(task):
                 return None  # the index lags behind the record
-            plan, agents = self._plan_of(task), self._board.agents()
-            held = self._board.order_holds()
+            plan, agents = self._plan_of(task), self.board.agents()
+            held = self.board.order_holds()
         except CallRefused:
             report.blind = True
             raise
-        queues, now, jitter = self._queues.known(plan, task), self._clock(), self._jitter()
+        queues, now, jitter = self._queues.known(plan, task), self.clock(), self.jitter()
         if plan is not None:
             agents = agents_of(plan.agents, task, agents, held, now)
         decision = decide(
@@ -335,13 +326,13 @@ class Supervisor:
         if delivered.still_owed:
             report.put_off.add(entry)
         elif decision.task is task and not task.owed:
-            self._tasks.rearm(task, due(task, now))
+            self.tasks.rearm(task, due(task, now))
             report.rearmed += 1
         return None if decision.task.ended else due(decision.task, now)
 
     def _plan_of(self, task: Task) -> Plan | None:
         try:
-            return self._plans.plan(task.plan)
+            return self.plans.plan(task.plan)
         except UnreadableRecord as problem:
             raise _PlanUnreadable(problem) from problem
 
@@ -353,26 +344,26 @@ class Supervisor:
         moved_on = decision.task
         if not is_closed(moved_on):
             moved_on = replace(moved_on, due_at=due(moved_on, now))
-        saved = self._tasks.save(moved_on, seen=task.version, history=decision.history)
+        saved = self.tasks.save(moved_on, seen=task.version, history=decision.history)
         return not isinstance(saved, Superseded)
 
     def _send(self, before: Task, plan: Plan | None, decision: Decision) -> OwedResult:
         task_id = before.task_id
         for command in decision.actions:
             if isinstance(command, StartTask):
-                self._outbox.send_start(task_id)
+                self.outbox.send_start(task_id)
             elif isinstance(command, InspectAt):
-                delay = max(0, command.at - self._clock())
+                delay = max(0, command.at - self.clock())
                 if delay <= LONGEST_DELAY and self._ahead.may_send(task_id):
-                    self._outbox.send_inspect(task_id, delay=delay)
+                    self.outbox.send_inspect(task_id, delay=delay)
                     self._ahead.sent(task_id, command.at)
         return send_owed(
             decision.task,
             plan,
             seen=before.version,
-            tasks=self._tasks,
-            outbox=self._outbox,
-            clock=self._clock,
+            tasks=self.tasks,
+            outbox=self.outbox,
+            clock=self.clock,
             reporter=self._reporter,
         )
 
@@ -390,7 +381,7 @@ class Supervisor:
         if problem.record not in report.unreadable_plans:
             report.unreadable_plans.add(problem.record)
             report.troubled += 1
-            self._on_trouble(task_id, problem)
+            self.on_trouble(task_id, problem)
         self._alert(task_id, shard, problem, report)
 
     def _postpone(self, task_id: str, shard: int, problem: Exception, report: PassReport) -> None:
@@ -403,7 +394,7 @@ class Supervisor:
             return  # the entry stays due: a later pass alerts and postpones
         wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
         try:
-            self._tasks.postpone(task_id, self._clock() + wait)
+            self.tasks.postpone(task_id, self.clock() + wait)
         except (TryAgain, CallRefused) as another:
             self._note(task_id, another, report)
 
@@ -416,7 +407,7 @@ class Supervisor:
         """
         try:
             reported = self._reporter.unreadable(task_id, problem)
-            return self._tasks.trouble(task_id, (reported.group, shard), self._clock())
+            return self.tasks.trouble(task_id, (reported.group, shard), self.clock())
         except (TryAgain, CallRefused) as another:
             self._note(task_id, another, report)
             return None
@@ -425,7 +416,7 @@ class Supervisor:
         if isinstance(problem, CallRefused):
             self._refused(task_id, problem, report)
         else:
-            self._on_trouble(task_id, problem)
+            self.on_trouble(task_id, problem)
 
 
 @dataclass(frozen=True, slots=True)

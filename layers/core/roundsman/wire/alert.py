@@ -37,23 +37,25 @@ class Alert:
 def alert_of(
     title: str,
     document: Mapping[str, Json],
+    words: AlertText,
     *,
-    text: str,
-    sms: str,
-    attributes: Mapping[str, str],
     thread: str,
+    filters: Mapping[str, str],
 ) -> Alert:
     """Return an alert with this title as its subject.
 
-    A chat shows the alerts with the same `thread` together. The JSON has one line per field,
-    because people read it too.
+    `document` has the fields `alert`, its kind, `severity` and `summary`. These are its attributes
+    too, with `filters`. A chat shows the alerts with the same `thread` together. The JSON has one
+    line per field, because people read it too.
     """
     from roundsman.wire.alert_chat import chat_fields  # alerts are rare, cold starts are not
 
-    kind = attributes["kind"]
-    chat = chat_fields(kind, thread, title=title, summary=sms, text=text)
+    kind, summary, text = str(document["alert"]), str(document["summary"]), words.text()
+    severity = {"severity": str(document["severity"])}
+    attributes = {"kind": kind, "workflow": "none", "step": "none", **severity, **filters}
+    chat = chat_fields(kind, thread, title=title, summary=summary, text=text)
     body = json.dumps({**document, **chat}, indent=2, ensure_ascii=False, allow_nan=False)
-    return Alert(subject(title), body, attributes, text=text, sms=sanitize(sms))
+    return Alert(subject(title), body, attributes, text=text, sms=sanitize(summary))
 
 
 def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) -> Alert:
@@ -182,16 +184,9 @@ def _held_alert(
     return alert_of(
         title,
         document,
-        text=words.text(),
-        sms=summary,
-        attributes={
-            "kind": kind,
-            "workflow": "none",
-            "step": "none",
-            "severity": severity,
-            **{name: value for name, value in about.items() if value is not None},
-        },
+        words,
         thread="/".join(f"{name}:{value or EVERY_WORKFLOW}" for name, value in about.items()),
+        filters={name: value for name, value in about.items() if value is not None},
     )
 
 
@@ -253,19 +248,8 @@ def _order_alert(
         words.pair(name, value or UNKNOWN)
     words.commands(look, commands["look"])
     document = {"alert": kind, "severity": severity, "summary": summary, **fields, "do": commands}
-    return alert_of(
-        title,
-        document,
-        text=words.text(),
-        sms=summary,
-        attributes={
-            "kind": kind,
-            "workflow": fields.get("workflow") or "none",
-            "step": fields.get("step") or "none",
-            "severity": severity,
-        },
-        thread=f"order:{task_id}",
-    )
+    filters = {name: fields.get(name) or "none" for name in ("workflow", "step")}
+    return alert_of(title, document, words, thread=f"order:{task_id}", filters=filters)
 
 
 def subject(text: str) -> str:

@@ -5,9 +5,10 @@ reader checks the whole message and raises InvalidMessage with all problems. Ins
 and durations are ms, except in statuses, which leave the system and contain ISO 8601.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import fields as fields_of
+from typing import NamedTuple, Self
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.model.events import Claimant, Outcome, Replied
@@ -105,25 +106,11 @@ def read_request(body: str) -> AgentRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """The reply of an agent to one request. Instants are epoch ms."""
+class AttemptResult:
+    """How an attempt ended, or that it continues, as its reply says it."""
 
-    task_id: str
-    """The task id from the request."""
-    step: str
-    """The step from the request."""
-    operation: str
-    """`perform` or `undo`."""
-    lock: str
-    """The lock token from the request; it identifies the claim."""
-    idempotency_key: str
-    """The idempotency key from the request; it identifies the effect."""
     outcome: Outcome
     """How the attempt ended, or that it continues."""
-    agent: str
-    """The agent that replies."""
-    finished_at: int
-    """When the attempt ended."""
     result: Json = None
     """The result of a `succeeded` reply."""
     error: StepError | None = None
@@ -147,12 +134,38 @@ class Reply:
     """What the agent can prove about the effect under this idempotency key; None if nothing is
     proven. `none`: no copy of any request under this key has called the service with effect, and
     none will. `stands`: the effect took place, although the attempt failed."""
-    callback: bool = False
-    """The reply is from an outside system or a person that used a callback token."""
     then: tuple[StepToAdd, ...] = ()
     """The steps that a `succeeded` reply to a perform adds to the task."""
     left_out: str | None = None
     """In a `succeeded` reply without the result: why the result could not be sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply(AttemptResult):
+    """The reply of an agent to one request. Instants are epoch ms."""
+
+    task_id: str
+    """The task id from the request."""
+    step: str
+    """The step from the request."""
+    operation: str
+    """`perform` or `undo`."""
+    lock: str
+    """The lock token from the request; it identifies the claim."""
+    idempotency_key: str
+    """The idempotency key from the request; it identifies the effect."""
+    agent: str
+    """The agent that replies."""
+    finished_at: int
+    """When the attempt ended."""
+    callback: bool = False
+    """The reply is from an outside system or a person that used a callback token."""
+
+    @classmethod
+    def of(cls, ended: AttemptResult, **envelope: object) -> Self:
+        """Return the reply that says how an attempt ended; `envelope` are its own fields."""
+        make: Callable[..., Self] = cls
+        return make(**envelope, **_values(ended))
 
     def body(self) -> str:
         """Return the body of the message."""
@@ -171,27 +184,21 @@ class Reply:
 
         `sender` is the principal that sent the message; the message itself does not contain it.
         """
-        return Replied(
+        make: Callable[..., Replied] = Replied
+        return make(
             claimant=claimant,
             step=self.step,
             operation=self.operation,
             lock=self.lock,
             key=self.idempotency_key,
-            outcome=self.outcome,
-            result=self.result,
-            error=self.error,
-            retry_after=self.retry_after,
-            until=self.until,
-            remind_every=self.remind_every,
-            again_in=self.again_in,
-            within=self.within,
-            outcome_unknown=self.outcome_unknown,
-            effect=self.effect,
             callback=self.callback,
-            then=self.then,
-            left_out=self.left_out,
             sender=sender,
+            **_values(self),
         )
+
+
+def _values(ended: AttemptResult) -> dict[str, object]:
+    return {one.name: getattr(ended, one.name) for one in fields_of(AttemptResult)}
 
 
 class ReplyError(NamedTuple):

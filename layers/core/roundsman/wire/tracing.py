@@ -12,7 +12,6 @@ metadata are those of OpenTelemetry's semantic conventions for messages and func
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from roundsman.model.instants import SECOND
@@ -41,25 +40,26 @@ class TraceHeader:
         return f"Root={self.trace};Parent={self.parent};Sampled=1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Segment:
-    """What one function did for one order: one message, or one visit of the supervisor.
+    """What one function does for one order: one message, or one visit of the supervisor.
 
     It contains ids, names and outcomes, and nothing that a customer ordered.
     """
 
     service: str
     """The name of the function, as in its logs."""
-    trace: str
     id: str
     """16 hex digits, unique in the trace."""
-    parent: str | None
-    """The id of the segment that caused this one; None for the first of the trace."""
     started_at: int
     """Epoch ms."""
-    ended_at: int
-    """Epoch ms."""
-    order_id: str
+    ended_at: int | None = None
+    """Epoch ms; None while it is under way, and if it is not recorded."""
+    order_id: str = ""
+    trace: str | None = None
+    """None while the order is not known, and if it is not traced."""
+    parent: str | None = None
+    """The id of the segment that caused this one; None for the first of the trace."""
     queue: str | None = None
     """The name of the message's queue; None without a message."""
     message_id: str | None = None
@@ -67,17 +67,17 @@ class Segment:
     """The name of the Lambda function; None outside Lambda."""
     problem: str | None = None
     """The type of the exception that the function raised; None if it raised none."""
-    notes: Mapping[str, str | int] = field(default_factory=dict)
+    notes: dict[str, str | int] = field(default_factory=dict)
     """What is known of the work: `workflow`, `step`, `attempt`, `outcome` and so on."""
 
     def document(self) -> str:
-        """Return the segment document of X-Ray."""
+        """Return the segment document of X-Ray, once the work has ended."""
         found: dict[str, Json] = {
             "name": self.service,
             "id": self.id,
             "trace_id": self.trace,
             "start_time": self.started_at / SECOND,
-            "end_time": self.ended_at / SECOND,
+            "end_time": (self.ended_at or self.started_at) / SECOND,
             "annotations": {"order_id": self.order_id, **self.notes},
             "metadata": {"default": self._metadata()},
         }

@@ -333,9 +333,12 @@ FIRST_FORMAT = {
     "TASK": """TaskId State Version Workflow Plan CreatedAt StartAt CompleteBy RetainFor Shard Lane
         DueAt ExpiresAt Steps Owed Ending EndedAt Priority Tenant ReplyTo CorrelationId CommandIds
         FanOuts HeldUntil""",
-    "STEP": """ProcessState LockedBy CompleteBy FailureCount NotBefore StartedAt FinishedAt
-        Result Error Agent Round ActsUntil OutcomeUnknown HeldSince HeldFor HeartbeatBy HeardAt
-        Waiting Spared InVain Tried AfterUndo Effect Extra Granted""",
+    "SITUATION": """ProcessState LockedBy CompleteBy NotBefore HeldSince HeldFor HeartbeatBy HeardAt
+        Waiting Extra""",
+    "LASTING": """Round Agent Tried StartedAt ActsUntil Effect OutcomeUnknown FailureCount Spared
+        InVain Granted FinishedAt Result Error AfterUndo""",
+    "RETRY_WINDOW": "",
+    "POLLING": "",
     "ERROR": "Type Message",
     "OWED": "Kind Name Seq At Detail",
     "ENDING": "How Why Step Undo Error",
@@ -359,7 +362,7 @@ def one_step(step: StepRecord) -> Task:
     ("table", "attribute", "task", "without"),
     [
         ("TASK", "tenant", replace(born(), tenant="x"), born()),
-        ("STEP", "agent", one_step(step_record(agent="x")), one_step(StepRecord())),
+        ("LASTING", "agent", one_step(step_record(agent="x")), one_step(StepRecord())),
     ],
 )
 def test_an_older_version_refuses_a_record_only_while_a_field_that_it_would_drop_is_set(
@@ -385,7 +388,7 @@ ENDING = Termination(TaskState.ARCHIVED, "why", "a", error=ODD)
     ("table", "attribute", "task"),
     [
         ("TASK", "tenant", replace(born(), tenant="x")),
-        ("STEP", "agent", one_step(step_record(agent="x"))),
+        ("LASTING", "agent", one_step(step_record(agent="x"))),
         ("ERROR", "type", one_step(step_record(error=ODD))),
         ("ERROR", "type", replace(born(), ending=ENDING)),
         ("ENDING", "step", replace(born(), ending=ENDING)),

@@ -38,7 +38,7 @@ from roundsman.aws.dynamodb.groups import GROUP as GROUP_FIELDS
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLD, DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ItemReader
-from roundsman.aws.dynamodb.stored_step import StoredStep
+from roundsman.aws.dynamodb.stored_step import StoredSituation
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
@@ -47,7 +47,9 @@ from roundsman.model.field_table import FieldTable
 from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
+from roundsman.model.polling import Polling
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.retry_window import RetryWindow
 from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
@@ -506,6 +508,8 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
 
 
 ELSEWHERE = {
+    # Their values are in the map of the step as well, by tables of their own.
+    StepRecord: {"operation", "situation", "retry_window", "polling"},
     # In the index `failures`, and in rows beside the record.
     Task: {"failure", "settled", "input_rows", "result_rows"},
     Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
@@ -518,7 +522,10 @@ ELSEWHERE = {
     ("table", "kind"),
     [
         (codec.TASK, Task),
-        (codec.STEP, StoredStep),
+        (codec.SITUATION, StoredSituation),
+        (codec.LASTING, StepRecord),
+        (codec.RETRY_WINDOW, RetryWindow),
+        (codec.POLLING, Polling),
         (codec.ERROR, StepError),
         (codec.ENDING, Termination),
         (codec.OWED, Owed),

@@ -86,7 +86,7 @@ def tick(
         clock=shells.clock,
     )
     monkeypatch.setattr(supervisor, "_wake_ports", lambda *_: ports)
-    monkeypatch.setattr(supervisor, "supervisor_parts", lambda _: parts)
+    monkeypatch.setattr(supervisor, "parts_of", lambda _: parts)
     monkeypatch.setattr(supervisor, "has_open_runs", lambda *_: True)
     monkeypatch.setattr(
         supervisor,

@@ -18,34 +18,32 @@ rows of ControlTable are in the modules of their stores.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, item_bytes, packed, unpacked
-from roundsman.aws.dynamodb.stored_step import StoredStep, step_record, stored_step
+from roundsman.aws.dynamodb.stored_step import StoredSituation, step_record, stored_situation
 from roundsman.engine.due import parked_for
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Correction, changes_json
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import failure_of
-from roundsman.model.field_table import Field, FieldTable, Kind, any_of
+from roundsman.model.field_table import Declared, Field, FieldTable, Kind, Stored, any_of, declared
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.polling import Polling
+from roundsman.model.retry_window import RetryWindow
+from roundsman.model.states import TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
-    KEYS_SCHEMA,
-    LEFT_OUT_SCHEMA,
     PACKED_SCHEMA,
     REJECTIONS_SCHEMA,
     SCHEMA,
     SIGNALS_SCHEMA,
     AddedStep,
-    AfterUndo,
-    Effect,
     LeftOut,
     Owed,
     RowsBeside,
@@ -140,9 +138,7 @@ HASH: "Kind[ItemReader, Value, str]" = Kind(
 )
 """A hash takes half the space as bytes; any other text is stored as text."""
 EXPIRY: "Kind[ItemReader, Value, int]" = Kind(
-    "epoch seconds",
-    lambda reader, name: reader.number(name) * SECOND,
-    expiry,
+    "epoch seconds", lambda reader, name: reader.number(name) * SECOND, expiry
 )
 
 
@@ -166,21 +162,36 @@ def map_of(table: "RecordTable[T]") -> "Kind[ItemReader, Value, T]":
 
 RecordTable: TypeAlias = "FieldTable[ItemReader, Value, T]"
 
-ERROR: "RecordTable[StepError]" = FieldTable(
-    StepError,
-    Field("Type", "type", TEXT),
-    Field("Message", "message", TEXT),
-    Field("Unexpected", "unexpected", FLAG, default=False, since=3),
-)
-ENDING: "RecordTable[Termination]" = FieldTable(
-    Termination,
-    Field("How", "how", enumeration(TaskState)),
-    Field("Why", "why", TEXT),
-    Field("Step", "step", TEXT, None),
-    Field("Undo", "undo", FLAG, default=False),
-    Field("Error", "error", map_of(ERROR), None),
-    Field("Part", "part", TEXTS, (), since=8),
-)
+_KINDS: dict[object, "Kind[ItemReader, Value, Any]"] = {
+    int: NUMBER,
+    str: TEXT,
+    bool: FLAG,
+    Json: JSON_TEXT,
+    tuple[str, ...]: TEXTS,
+}
+"""How a declared field is stored, by its type. A StrEnum is stored as its value."""
+
+
+def table_of(
+    of: type, make: Callable[..., T], *, without: Collection[str] = ()
+) -> "RecordTable[T]":
+    """The table of the fields that a class declares (`roundsman.model.field_table.declared`)."""
+    return FieldTable(make, *map(_field, declared(of, without=without)))
+
+
+def _field(one: Declared) -> "Field[ItemReader, Value]":
+    stored, default = one.stored, cast("Any", one.default)
+    kind = _KINDS.get(one.type)
+    if kind is None and isinstance(one.type, type) and issubclass(one.type, StrEnum):
+        kind = enumeration(one.type)
+    if kind is None:
+        raise TypeError(f"{one.attribute}: no kind of attribute stores {one.type}")
+    return Field(stored.name, one.attribute, kind, default, since=stored.since)
+
+
+ERROR = table_of(StepError, StepError)
+_KINDS[StepError] = map_of(ERROR)
+ENDING = table_of(Termination, Termination)
 
 
 def _ending(reader: ItemReader, name: str) -> Termination:
@@ -194,71 +205,18 @@ def _ending(reader: ItemReader, name: str) -> Termination:
 ENDING_MAP: "Kind[ItemReader, Value, Termination]" = Kind(
     "map", _ending, lambda value: {"M": ENDING.written(value)}
 )
-OWED: "RecordTable[Owed]" = FieldTable(
-    Owed,
-    Field("Kind", "kind", TEXT),
-    Field("Name", "name", TEXT),
-    Field("Seq", "seq", NUMBER),
-    Field("At", "at", NUMBER),
-    Field("Detail", "detail", TEXT),
-    Field("Signal", "signal", TEXT, None, since=REJECTIONS_SCHEMA),
+OWED = table_of(Owed, Owed)
+LEFT_OUT = table_of(LeftOut, LeftOut, without=("whole",))
+_KINDS[LeftOut] = map_of(LEFT_OUT)
+SITUATION = table_of(StoredSituation, StoredSituation)
+RETRY_WINDOW = table_of(RetryWindow, RetryWindow)
+POLLING = table_of(Polling, Polling)
+LASTING = table_of(
+    StepRecord, StepRecord, without=("operation", "situation", "retry_window", "polling")
 )
-LEFT_OUT: "RecordTable[LeftOut]" = FieldTable(
-    LeftOut,
-    Field("Why", "why", TEXT),
-    Field("Size", "size", NUMBER, 0),
-    Field("Row", "row", NUMBER, None),
-    Field("LacksSteps", "lacks_steps", FLAG, default=False),
-)
-STEP: "RecordTable[StoredStep]" = FieldTable(
-    StoredStep,
-    Field("ProcessState", "process_state", enumeration(ProcessState)),
-    Field("LockedBy", "locked_by", TEXT, None),
-    Field("CompleteBy", "complete_by", NUMBER, None),
-    Field("FailureCount", "failure_count", NUMBER, 0),
-    Field("NotBefore", "not_before", NUMBER, None),
-    Field("StartedAt", "started_at", NUMBER, None),
-    Field("FinishedAt", "finished_at", NUMBER, None),
-    Field("Result", "result", JSON_TEXT, None),
-    Field("Error", "error", map_of(ERROR), None),
-    Field("Agent", "agent", TEXT, None),
-    Field("Round", "round", NUMBER, 1),
-    Field("ActsUntil", "acts_until", NUMBER, None),
-    Field("OutcomeUnknown", "outcome_unknown", FLAG, default=False),
-    Field("HeldSince", "held_since", NUMBER, None),
-    Field("HeldFor", "held_for", TEXT, None),
-    Field("HeartbeatBy", "heartbeat_by", NUMBER, None),
-    Field("HeardAt", "heard_at", NUMBER, None),
-    Field("Waiting", "waiting", FLAG, default=False),
-    Field("RemindEvery", "remind_every", NUMBER, 0, since=3),
-    Field("RemindAt", "remind_at", NUMBER, None, since=3),
-    Field("Reminders", "reminders", NUMBER, 0, since=3),
-    Field("RemindedBy", "reminded_by", TEXT, None, since=3),
-    Field("Spared", "uncounted_timeouts", NUMBER, 0),
-    Field("InVain", "uncounted_calls", NUMBER, 0),
-    Field("Tried", "tried", TEXTS, ()),
-    Field("AfterUndo", "after_undo", enumeration(AfterUndo), None),
-    Field("Effect", "effect", enumeration(Effect), None),
-    Field("Extra", "extra", NUMBER, 0),
-    Field("Granted", "granted", NUMBER, 0),
-    Field("Corrections", "corrections", NUMBER, 0, since=2),
-    Field("RetryUntil", "retry_until", NUMBER, None, since=3),
-    Field("UnexpectedSince", "unexpected_since", NUMBER, None, since=3),
-    Field("Waits", "waits", NUMBER, 0, since=3),
-    Field("Late", "late_since", NUMBER, None, since=6),
-    Field("Past", "read_past_at", NUMBER, None, since=7),
-    Field("WaitEndedAt", "wait_ended_at", NUMBER, None, since=7),
-    Field("Polls", "polls", NUMBER, 0, since=7),
-    Field("PolledSince", "polled_since", NUMBER, None, since=7),
-    Field("PollUntil", "poll_until", NUMBER, None, since=7),
-    Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
-    Field("KeySince", "key_since", NUMBER, None, since=KEYS_SCHEMA),
-    Field("KeyUntil", "key_until", NUMBER, None, since=7),
-    Field("AwaitsSince", "awaits_since", NUMBER, None, since=SIGNALS_SCHEMA),
-    Field("Signal", "signal", TEXT, None, since=SIGNALS_SCHEMA),
-    Field("ResultLeftOut", "left_out", map_of(LEFT_OUT), None, since=LEFT_OUT_SCHEMA),
-    Field("AwaitsResult", "awaits_result", FLAG, default=False, since=LEFT_OUT_SCHEMA),
-)
+STEP = (SITUATION, LASTING, RETRY_WINDOW, POLLING)
+"""The tables of a step. All their fields are in one map."""
+_POLLED = frozenset(field.name for field in POLLING.fields)
 
 
 def _step_item(step: StepRecord) -> Item:
@@ -266,14 +224,37 @@ def _step_item(step: StepRecord) -> Item:
 
     `FailureCount`, a field of the pattern, is written from the first claim on, even if it is 0.
     """
-    item = STEP.written(stored_step(step))
+    item = {
+        **SITUATION.written(stored_situation(step)),
+        **LASTING.written(step),
+        **RETRY_WINDOW.written(step.retry_window),
+    }
+    if step.polling is not None:
+        item |= POLLING.written(step.polling)
     if step.started_at is not None and not step.failure_count:
         item["FailureCount"] = number(0)
     return item
 
 
+def _read_step(reader: ItemReader) -> StepRecord:
+    lasting: dict[str, Any] = {**LASTING.values(reader), "retry_window": RETRY_WINDOW.read(reader)}
+    if all(name in reader.names for name in _POLLED):
+        lasting["polling"] = POLLING.read(reader)
+    return step_record(SITUATION.read(reader), lasting)
+
+
+def _format_of_step(step: StepRecord) -> int:
+    """The lowest record format that has everything of the step."""
+    return max(
+        SITUATION.since(stored_situation(step)),
+        LASTING.since(step),
+        RETRY_WINDOW.since(step.retry_window),
+        1 if step.polling is None else POLLING.since(step.polling),
+    )
+
+
 def _steps(reader: ItemReader, name: str) -> Mapping[str, StepRecord]:
-    return {step: step_record(STEP.read(inner)) for step, inner in reader.maps(name).items()}
+    return {step: _read_step(inner) for step, inner in reader.maps(name).items()}
 
 
 def steps_map(steps: Mapping[str, StepRecord]) -> "Value":
@@ -302,25 +283,18 @@ class NamedAddedStep:
 
     name: str
     """The name of its record: its kind, and its own name in brackets."""
-    adder: str
+    adder: Annotated[str, Stored("By")]
     """The name of the step whose reply added it."""
-    after: tuple[str, ...]
+    after: tuple[str, ...] = ()
     """The names of the further steps that it comes after."""
-    digest: str
+    digest: str = ""
     """Identifies the input that it was added with: 20 hexadecimal digits; empty once the task is
     erased."""
-    place: int | None
+    place: int | None = None
     """Its number among all steps that were added to the task; None if that is its index here."""
 
 
-ADDED_STEP: "RecordTable[NamedAddedStep]" = FieldTable(
-    NamedAddedStep,
-    Field("Name", "name", TEXT),
-    Field("By", "adder", TEXT),
-    Field("After", "after", TEXTS, ()),
-    Field("Digest", "digest", TEXT, ""),
-    Field("Place", "place", NUMBER, None),
-)
+ADDED_STEP = table_of(NamedAddedStep, NamedAddedStep)
 
 
 def _added(reader: ItemReader, name: str) -> Mapping[str, AddedStep]:
@@ -345,13 +319,7 @@ def added_list(added: Mapping[str, AddedStep]) -> "Value":
 
 
 ADDED: "Kind[ItemReader, Value, Mapping[str, AddedStep]]" = Kind("list", _added, added_list)
-SIGNAL: "RecordTable[UnreadSignal]" = FieldTable(
-    UnreadSignal,
-    Field("Id", "id", TEXT),
-    Field("Name", "name", TEXT),
-    Field("At", "at", NUMBER),
-    Field("Data", "data", JSON_TEXT, None),
-)
+SIGNAL = table_of(UnreadSignal, UnreadSignal)
 SIGNAL_MAP: "Kind[ItemReader, Value, UnreadSignal | None]" = Kind(
     "map",
     lambda reader, name: SIGNAL.read(reader.map(name)),
@@ -472,7 +440,7 @@ def schema_of(task: Task, form: int = 1) -> int:
         TASK.since(task),
         *map(OWED.since, task.owed),
         *map(ENDING.since, endings),
-        *(STEP.since(stored_step(one)) for one in steps),
+        *map(_format_of_step, steps),
         *(ERROR.since(error) for error in errors if error is not None),
     )
 

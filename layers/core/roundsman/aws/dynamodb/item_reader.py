@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Never, TypeAlias, TypeVar
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.corrections import Correction, read_corrections
+from roundsman.model.field_table import REQUIRED, Required
 from roundsman.model.json import Json, parse_json
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 E = TypeVar("E", bound=StrEnum)
-
-
-class _Required:
-    """The type of REQUIRED, which stands for "no default"."""
-
-
-REQUIRED = _Required()
 
 
 class ItemReader:
@@ -33,11 +27,11 @@ class ItemReader:
         self._record = record
         self._path = path
 
-    def text(self, name: str, default: str | _Required = REQUIRED) -> str:
+    def text(self, name: str, default: str | Required = REQUIRED) -> str:
         """A string."""
         value = self._item.get(name)
         if value is None:
-            return self._missing(name) if isinstance(default, _Required) else default
+            return self._missing(name) if isinstance(default, Required) else default
         found = value.get("S")
         return found if isinstance(found, str) else self.wrong(name, "is not a string")
 
@@ -45,11 +39,11 @@ class ItemReader:
         """A string, or None if it is absent."""
         return self.text(name) if name in self._item else None
 
-    def number(self, name: str, default: int | _Required = REQUIRED) -> int:
+    def number(self, name: str, default: int | Required = REQUIRED) -> int:
         """A whole number."""
         value = self._item.get(name)
         if value is None:
-            return self._missing(name) if isinstance(default, _Required) else default
+            return self._missing(name) if isinstance(default, Required) else default
         try:
             return int(value["N"])
         except (KeyError, ValueError):

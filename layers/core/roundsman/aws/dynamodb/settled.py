@@ -6,27 +6,29 @@ than ROW_FROM bytes, they are moved to a row of their own in the same table, wit
 `<TaskId>#settled#<Version>`. The record lists its rows in `Settled`. So the writes of a task grow
 with its steps and not with their square.
 
-- A row is written, removed and given its expiry in one transaction with the record, on the
-  conditions of the record. So a row never exists without a record that lists it.
-- A row is never changed. If a step in it changes, as by an undo, the record has the step again,
-  and the record counts. Of two rows with one step, the younger counts. A row of which no step
-  counts any more is removed; of an erased task, also one of which some steps do not count. A row
-  with the names of added steps stays until a younger one has them.
-- No row is written with a decision that ends the task and leaves something owed. What is owed is
-  cleared by a task in hand that does not have this row, and that write must end all rows.
-- A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
-  quickly, and DynamoDB bills reads by 4 KB.
-- A step that was added at run time takes its name, its digest and what it comes after into the row:
-  `Added` of the record has only those of the other steps. The number of each (`Place`) keeps the
-  order of adding.
-- A task to which steps were added writes its record in a transaction whenever it adds one, at twice
-  the price. So its record is kept small: each row is begun from ROW_FROM bytes, and the youngest
-  one is replaced by a larger one, with the next steps, until it has ROW_UP_TO.
-- There are at most MOST_ROWS and one, because a transaction has at most 100 writes, history and the
-  rows of inputs included. Beyond MOST_ROWS, the smallest ones are written again as one: at least
-  two, and as many as have MERGED_UP_TO bytes together.
-- A row that is written again takes over the steps that count, and those whose names no younger row
-  has: otherwise the record would have the names again.
+`divide` decides at each write where each step is:
+
+1. A row is never changed. A step *is in a row* if the youngest row that names it has it as it is
+   now (`_in_rows`). The record has all other steps: also one that has changed since its row.
+2. A row is kept as long as a step is in it, and removed then (`_rows_in_use`). Of an erased task,
+   all steps of a row must be in it: another one would still have its contents.
+3. The settled steps of the record are moved to a new row if they are large enough
+   (`_steps_to_move`): as large as all rows before, from ROW_FROM to ROW_UP_TO bytes. A few rows are
+   read quickly, and DynamoDB bills reads by 4 KB.
+4. Some rows are written again with the new one, which takes their place (`_rows_to_rewrite`): the
+   smallest ones if there are more than MOST_ROWS, because a transaction has at most 100 writes,
+   history and the rows of inputs included; and the youngest row of a task to which steps were
+   added, until it has ROW_UP_TO. Such a task writes its record at twice the price whenever it adds
+   one, so its record is kept small.
+
+A row is written, removed and given its expiry in one transaction with the record, on the conditions
+of the record. So a row never exists without a record that lists it. No row is written with a
+decision that ends the task and leaves something owed. What is owed is cleared by a task in hand
+that does not have this row, and that write must end all rows.
+
+A step that was added at run time takes its name, its digest and what it comes after into the row:
+`Added` of the record has only those of the other steps. So a row with the names of added steps
+stays until a younger one has them. The number of each (`Place`) keeps the order of adding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -106,26 +108,17 @@ class Division:
 def divide(task: Task) -> Division:
     """Decide which steps of the task its record has, and which are in rows."""
     rows = _rows_in_use(task)
-    elsewhere = _counting(task, rows)
-    inside = {name: one for name, one in task.steps.items() if name not in elsewhere}
-    record = _record(task, inside, rows)
-    new, again = dict[str, StepRecord](), set[int]()
-    if not (task.ended and task.owed):
-        new = _steps_for_a_row(task, inside, rows, record)
-        again = _versions_to_merge(rows) or (_version_to_extend(task, rows) if new else set())
-    added = None
-    if new or again:
-        before = {
-            name: row.steps[name]
-            for name, row in _youngest(rows).items()
-            if row.version in again and (name in elsewhere or name in row.added)
-        }
-        rows = tuple(row for row in rows if row.version not in again)
-        added = _row(task, {**before, **new})
-        left = {name: one for name, one in inside.items() if name not in new}
-        record = _record(task, left, (*rows, added))
-    removed = tuple(row for row in task.settled if row not in rows)
-    return Division(record, rows, removed, added)
+    in_rows = _in_rows(task, rows)
+    in_record = {name: one for name, one in task.steps.items() if name not in in_rows}
+    record = _record(task, in_record, rows)
+    moved = _steps_to_move(task, in_record, rows, record)
+    rewritten = _rows_to_rewrite(task, rows, moved)
+    if not moved and not rewritten:
+        return Division(record, rows, _removed(task, rows))
+    added = _row(task, {**_taken_over(rows, rewritten, in_rows), **moved})
+    kept = tuple(row for row in rows if row not in rewritten)
+    left = {name: one for name, one in in_record.items() if name not in moved}
+    return Division(_record(task, left, (*kept, added)), kept, _removed(task, kept), added)
 
 
 def row_key(task_id: str, row: SettledRow) -> Item:
@@ -148,39 +141,99 @@ def _row_id(task_id: str, version: int) -> str:
     return f"{task_id}{_MARK}{version}"
 
 
-# --- Dividing ------------------------------------------------------------------------------------
+# --- 1 and 2: Which rows there are, and what is in them -------------------------------------------
 
 
 def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
-    """The rows that are kept: each has a step that counts, and none that the task has lost.
-
-    Of an erased task, all steps of a row must count: another one would still have its contents.
-    """
+    """The rows that are kept: a step is in each, and the task has not lost any step of them."""
     rows = tuple(
         row
         for row in task.settled
         if row.steps.keys() <= task.steps.keys() and row.added.items() <= task.added.items()
     )
-    youngest, counting = _youngest(rows), _counting(task, rows)
+    in_rows, youngest = _in_rows(task, rows), _youngest(rows)
     if task.erased_at is not None:
-        return tuple(row for row in rows if all(counting.get(name) is row for name in row.steps))
+        return tuple(row for row in rows if all(in_rows.get(name) is row for name in row.steps))
     return tuple(
         row
         for row in rows
-        if any(counting.get(name) is row for name in row.steps)
+        if any(in_rows.get(name) is row for name in row.steps)
         or any(youngest[name] is row for name in row.added)
     )
 
 
-def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+def _in_rows(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
     """The steps that the record need not have, each with the row that it is in."""
     youngest = _youngest(rows).items()
     return {name: row for name, row in youngest if row.steps[name] == task.steps[name]}
 
 
 def _youngest(rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
-    """The steps that are in rows, each with the youngest row that it is in."""
+    """The steps that rows name, each with the youngest row that does, in it or not."""
     return {name: row for row in rows for name in row.steps}
+
+
+def _removed(task: Task, kept: Sequence[SettledRow]) -> tuple[SettledRow, ...]:
+    """The rows that the task had and does not keep."""
+    return tuple(row for row in task.settled if row not in kept)
+
+
+# --- 3: Which steps are moved to a new row --------------------------------------------------------
+
+
+def _steps_to_move(
+    task: Task, in_record: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
+) -> dict[str, StepRecord]:
+    """The settled steps of the record that this write moves; empty if they are too few for a row.
+
+    `record` is the item of the record with them.
+    """
+    if len(task.steps) <= FEW_STEPS or not _may_write_row(task):
+        return {}
+    before = 0 if task.added else sum(row.size for row in rows)
+    enough = LARGE_RECORD if task.ended else max(ROW_FROM, min(ROW_UP_TO, before))
+    if not is_larger(record, enough):
+        return {}
+    steps = {name: one for name, one in in_record.items() if one.process_state in SETTLED}
+    return steps if steps and _row(task, steps).size > enough else {}
+
+
+def _may_write_row(task: Task) -> bool:
+    return not (task.ended and task.owed)
+
+
+# --- 4: Which rows are written again --------------------------------------------------------------
+
+
+def _rows_to_rewrite(
+    task: Task, rows: Sequence[SettledRow], moved: Mapping[str, StepRecord]
+) -> tuple[SettledRow, ...]:
+    """The rows whose place the new row takes; mostly none."""
+    if not _may_write_row(task):
+        return ()
+    if len(rows) > MOST_ROWS:
+        smallest = sorted(rows, key=lambda row: row.size)
+        fitting = sum(size <= MERGED_UP_TO for size in accumulate(row.size for row in smallest))
+        return tuple(smallest[: max(2, fitting)])
+    extends = moved and task.added and rows and rows[-1].size <= ROW_UP_TO
+    return (rows[-1],) if extends else ()
+
+
+def _taken_over(
+    rows: Sequence[SettledRow], rewritten: Sequence[SettledRow], in_rows: Mapping[str, SettledRow]
+) -> dict[str, StepRecord]:
+    """The steps of rows that are written again: those that are in them, and the added ones.
+
+    The added ones that no younger row names: otherwise the record would have their names again.
+    """
+    return {
+        name: row.steps[name]
+        for name, row in _youngest(rows).items()
+        if row in rewritten and (name in in_rows or name in row.added)
+    }
+
+
+# --- The record and a row as they are stored ------------------------------------------------------
 
 
 def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledRow]) -> Item:
@@ -192,35 +245,6 @@ def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledR
     item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
     item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
     return item | left_out_attribute(task) | rows_attributes(task)
-
-
-def _steps_for_a_row(
-    task: Task, inside: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
-) -> dict[str, StepRecord]:
-    """The settled steps that this write moves to a row; empty if they are too few for one."""
-    if len(task.steps) <= FEW_STEPS:
-        return {}
-    before = 0 if task.added else sum(row.size for row in rows)
-    enough = LARGE_RECORD if task.ended else max(ROW_FROM, min(ROW_UP_TO, before))
-    if not is_larger(record, enough):
-        return {}
-    steps = {name: one for name, one in inside.items() if one.process_state in SETTLED}
-    return steps if steps and _row(task, steps).size > enough else {}
-
-
-def _version_to_extend(task: Task, rows: Sequence[SettledRow]) -> set[int]:
-    """The row that is written again together with the next steps; empty if there is none."""
-    extends = task.added and rows and rows[-1].size <= ROW_UP_TO
-    return {rows[-1].version} if extends else set()
-
-
-def _versions_to_merge(rows: Sequence[SettledRow]) -> set[int]:
-    """The rows that are written again as one, because there are too many; mostly none."""
-    if len(rows) <= MOST_ROWS:
-        return set()
-    smallest = sorted(rows, key=lambda row: row.size)
-    fitting = sum(size <= MERGED_UP_TO for size in accumulate(row.size for row in smallest))
-    return {row.version for row in smallest[: max(2, fitting)]}
 
 
 def _row(task: Task, steps: Mapping[str, StepRecord]) -> SettledRow:

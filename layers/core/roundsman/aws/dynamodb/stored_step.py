@@ -4,15 +4,17 @@ The attributes are those of the first records, so `CompleteBy` has the time limi
 until when an attempt waits, or by when a ready step is to be claimed. Values that a situation does
 not have are not read. If that limit is missing, the last instant that is known of the step stands
 for it, so that the step is looked at.
+
+The lasting values of a step are in the same map, as StepRecord declares them
+(`roundsman.aws.dynamodb.codec`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, TypeAlias
 
+from roundsman.model.field_table import Stored
 from roundsman.model.instants import LONG_OVER
-from roundsman.model.json import Json
 from roundsman.model.situations import (
     Asleep,
     AtAgent,
@@ -32,13 +34,11 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
+    LEFT_OUT_SCHEMA,
     PERFORM,
+    SIGNALS_SCHEMA,
     UNDO,
-    AfterUndo,
-    Effect,
-    LeftOut,
     Operation,
-    StepError,
     StepRecord,
 )
 
@@ -52,13 +52,10 @@ _ENDS: Final[Mapping[ProcessState, tuple[Operation, End]]] = {
 
 
 @dataclass(slots=True)
-class StoredStep:
-    """The attributes of a step as they are stored (`roundsman.aws.dynamodb.codec.STEP`).
+class StoredSituation:
+    """The attributes of a step that its situation decides, as they are stored."""
 
-    Those that the situation does not decide have the meaning that they have in StepRecord.
-    """
-
-    process_state: ProcessState = ProcessState.PENDING
+    process_state: ProcessState
     """The state of the step. What it does or waits for follows from it and from the attributes of
     the situation: `locked_by`, `complete_by`, `not_before`, `held_since`, `waiting`,
     `asleep_since` and `awaits_since`."""
@@ -77,9 +74,9 @@ class StoredStep:
     """Since when the step is parked, or was before it became ready: until it is claimed."""
     held_for: str | None = None
     """While the step is parked: whose hold it waits for (`roundsman.model.situations.Parked`)."""
-    asleep_since: int | None = None
+    asleep_since: Annotated[int | None, Stored(since=7)] = None
     """While the step is asleep: when its sleep began."""
-    awaits_since: int | None = None
+    awaits_since: Annotated[int | None, Stored(since=SIGNALS_SCHEMA)] = None
     """While the step awaits its signal: when its wait began."""
     heartbeat_by: int | None = None
     """When the attempt is overdue if it shows no progress; None if it needs no heartbeat."""
@@ -87,66 +84,31 @@ class StoredStep:
     """When the agent last reported on the attempt (progress, or waiting for a callback)."""
     waiting: bool = False
     """The attempt waits for a callback."""
-    remind_every: int = 0
+    remind_every: Annotated[int, Stored(since=3)] = 0
     """While the attempt waits for a callback: the time in ms between two reminders; 0 for none."""
-    remind_at: int | None = None
+    remind_at: Annotated[int | None, Stored(since=3)] = None
     """When the next reminder is due; None if no reminders are sent."""
-    reminded_by: str | None = None
+    reminded_by: Annotated[str | None, Stored(since=3)] = None
     """The token of the last reminder. It identifies the message that caused it, as `locked_by` does
     for a claim, so that a redelivery of that message sends it again."""
     extra: int = 0
     """Time in ms that a person added to the attempt under way."""
-    late_since: int | None = None
+    late_since: Annotated[int | None, Stored("Late", since=6)] = None
     """While an attempt is under way: since when it is late, if its reply may wait in its queue.
     While the step is ready: since when Starts of it have been late."""
-    awaits_result: bool = False
+    awaits_result: Annotated[bool, Stored(since=LEFT_OUT_SCHEMA)] = False
     """Of a step that is Processed: what comes after it waits for its result."""
-    read_past_at: int | None = None
+    read_past_at: Annotated[int | None, Stored("Past", since=7)] = None
     """While an attempt is late: when it was first known that a reply was read that was sent after
     the attempt's end; None if it is not known."""
 
-    round: int = 1
-    agent: str | None = None
-    tried: tuple[str, ...] = ()
-    corrections: int = 0
-    reminders: int = 0
-    polls: int = 0
-    polled_since: int | None = None
-    poll_until: int | None = None
-    started_at: int | None = None
-    acts_until: int | None = None
-    effect: Effect | None = None
-    outcome_unknown: bool = False
-    wait_ended_at: int | None = None
-    key_since: int | None = None
-    key_until: int | None = None
-    failure_count: int = 0
-    retry_until: int | None = None
-    unexpected_since: int | None = None
-    waits: int = 0
-    uncounted_timeouts: int = 0
-    uncounted_calls: int = 0
-    granted: int = 0
-    finished_at: int | None = None
-    result: Json = None
-    left_out: LeftOut | None = None
-    signal: str | None = None
-    error: StepError | None = None
-    after_undo: AfterUndo | None = None
 
-
-_LASTING: Final = tuple(
-    one.name for one in fields(StepRecord) if one.name not in ("operation", "situation")
-)
-"""The attributes that do not depend on the situation."""
-_lasting: Final = attrgetter(*_LASTING)
 Values: TypeAlias = dict[str, Any]
 
 
-def stored_step(record: StepRecord) -> StoredStep:
-    """Return the step as it is stored."""
-    lasting = dict(zip(_LASTING, _lasting(record), strict=True))
-    return StoredStep(record.process_state, **_values(record.situation), **lasting)
+def stored_situation(record: StepRecord) -> StoredSituation:
+    """Return the situation of the step as it is stored."""
+    return StoredSituation(record.process_state, **_values(record.situation))
 
 
 def _values(situation: Situation) -> Values:
@@ -198,17 +160,17 @@ def _of_attempt(attempt: UnderWay) -> Values:
     }
 
 
-def step_record(found: StoredStep) -> StepRecord:
-    """Return the step that is stored so."""
-    operation, situation = _situation(found)
-    lasting: Values = dict(zip(_LASTING, _lasting(found), strict=True))
+def step_record(found: StoredSituation, lasting: Values) -> StepRecord:
+    """Return the step that is stored with this situation and these lasting values."""
+    record = StepRecord(**lasting)
+    operation, situation = _situation(found, record)
+    granted = record.granted
     if not isinstance(situation, UnderWay | Ended):
-        # Older code keeps the time that was added until the next claim.
-        lasting["granted"] = found.granted + found.extra
-    return StepRecord(operation=operation, situation=situation, **lasting)
+        granted += found.extra  # older code keeps the time that was added until the next claim
+    return replace(record, operation=operation, situation=situation, granted=granted)
 
 
-def _situation(found: StoredStep) -> tuple[Operation, Situation]:
+def _situation(found: StoredSituation, record: StepRecord) -> tuple[Operation, Situation]:
     state = found.process_state
     if state in _ENDS:
         operation, how = _ENDS[state]
@@ -216,31 +178,31 @@ def _situation(found: StoredStep) -> tuple[Operation, Situation]:
             how = End.AWAITS_RESULT
         request_may_act = operation == PERFORM and how is not End.SKIPPED
         return operation, Ended(how=how, until=found.complete_by if request_may_act else None)
+    by = _limit(found, record)
     if state is ProcessState.PROCESSING:
-        return PERFORM, _under_way(found)
+        return PERFORM, _under_way(found, by, waiting=found.waiting)
     if state is ProcessState.PENDING:
-        return PERFORM, _without_agent(found) or _idle(found) or NotBegun()
+        return PERFORM, _without_agent(found, by) or _idle(found, by) or NotBegun()
     if found.locked_by is not None:
-        return UNDO, _at_agent(found)
-    return UNDO, _idle(found) or Ready(claim_by=_limit(found))
+        return UNDO, _under_way(found, by, waiting=False)
+    return UNDO, _idle(found, by) or Ready(claim_by=by)
 
 
-def _limit(found: StoredStep) -> int:
+def _limit(found: StoredSituation, record: StepRecord) -> int:
     """The time limit; if it is missing, the last instant that is known of the step."""
-    known = (found.complete_by, found.not_before, found.finished_at, found.started_at)
+    known = (found.complete_by, found.not_before, record.finished_at, record.started_at)
     return next((at for at in known if at is not None), LONG_OVER)
 
 
-def _without_agent(found: StoredStep) -> WithoutAgent | None:
+def _without_agent(found: StoredSituation, until: int) -> WithoutAgent | None:
     if found.asleep_since is not None:
-        return Asleep(until=_limit(found), since=found.asleep_since)
+        return Asleep(until=until, since=found.asleep_since)
     if found.awaits_since is not None:
-        return AwaitsSignal(until=_limit(found), since=found.awaits_since)
+        return AwaitsSignal(until=until, since=found.awaits_since)
     return None
 
 
-def _idle(found: StoredStep) -> ToBegin | None:
-    by = _limit(found)
+def _idle(found: StoredSituation, by: int) -> ToBegin | None:
     if found.not_before is None:
         if found.complete_by is None:
             return None
@@ -248,36 +210,24 @@ def _idle(found: StoredStep) -> ToBegin | None:
     if found.held_since is None:
         return WaitsUntil(not_before=found.not_before, claim_by=by)
     return Parked(
-        not_before=found.not_before,
-        claim_by=by,
-        since=found.held_since,
-        held_for=found.held_for,
+        not_before=found.not_before, claim_by=by, since=found.held_since, held_for=found.held_for
     )
 
 
-def _under_way(found: StoredStep) -> Attempt:
-    if not found.waiting:
-        return _at_agent(found)
+def _under_way(found: StoredSituation, until: int, *, waiting: bool) -> Attempt:
+    values: Values = {
+        "lock": found.locked_by or "",
+        "until": until,
+        "heard_at": found.heard_at,
+        "extra": found.extra,
+        "late_since": found.late_since,
+        "read_past_at": found.read_past_at,
+    }
+    if not waiting:
+        return AtAgent(**values, heartbeat_by=found.heartbeat_by)
     return AwaitsCallback(
-        lock=found.locked_by or "",
-        until=_limit(found),
-        heard_at=found.heard_at,
-        extra=found.extra,
-        late_since=found.late_since,
-        read_past_at=found.read_past_at,
+        **values,
         remind_every=found.remind_every,
         remind_at=found.remind_at,
         reminded_by=found.reminded_by,
-    )
-
-
-def _at_agent(found: StoredStep) -> AtAgent:
-    return AtAgent(
-        lock=found.locked_by or "",
-        until=_limit(found),
-        heard_at=found.heard_at,
-        extra=found.extra,
-        late_since=found.late_since,
-        read_past_at=found.read_past_at,
-        heartbeat_by=found.heartbeat_by,
     )

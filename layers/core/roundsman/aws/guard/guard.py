@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from roundsman.agents.guard import CallHeld
@@ -31,6 +32,7 @@ T = TypeVar("T")
 KEEP_HOLDS_FOR = 5 * SECOND
 
 
+@dataclass(eq=False)
 class OperatorsHold:
     """Checks whether an operator holds the agent; the data is at most KEEP_HOLDS_FOR ms old.
 
@@ -38,58 +40,56 @@ class OperatorsHold:
     If the holds cannot be read, the last known ones stay in force, each until its own end.
     """
 
-    def __init__(self, agent: str, holds: DynamoHolds, *, clock: Clock) -> None:
-        self._agent = agent
-        self._holds = holds
-        self._clock = clock
-        self._read_at: int | None = None
-        self._known: list[Hold] = []
+    agent: str
+    holds: DynamoHolds
+    _: KW_ONLY
+    clock: Clock
+    _read_at: int | None = field(default=None, init=False)
+    _known: list[Hold] = field(default_factory=list, init=False)
 
     def check(self) -> None:
         """Raise CallHeld while an operator holds the agent."""
-        now = self._clock()
+        now = self.clock()
         if self._read_at is None or now - self._read_at >= KEEP_HOLDS_FOR:
             self._read_at = now
             self._read()
         for hold in in_force(self._known, now):
-            if (hold.agent, hold.kind) == (self._agent, OPERATOR):
-                raise CallHeld(f"{self._agent} is {describe_hold(hold)}", until=hold.until)
+            if (hold.agent, hold.kind) == (self.agent, OPERATOR):
+                raise CallHeld(f"{self.agent} is {describe_hold(hold)}", until=hold.until)
 
     def _read(self) -> None:
         try:
-            self._known = self._holds.stored(latest=False)
+            self._known = self.holds.stored(latest=False)
         except Exception as error:  # noqa: BLE001  # the guard must not cause an outage
             count("HoldsFailed")
             logger().warning("the holds could not be read", extra=where(error))
 
 
+@dataclass(kw_only=True, eq=False)
 class AgentGuard:
     """The Guard of one agent's service, for all instances together."""
 
-    def __init__(
-        self, *, hold: OperatorsHold, breaker: Breaker, rate: RateLimit | None, news: CircuitEvents
-    ) -> None:
-        self._hold = hold
-        self._breaker = breaker
-        self._rate = rate
-        self._news = news
+    hold: OperatorsHold
+    breaker: Breaker
+    rate: RateLimit | None
+    news: CircuitEvents
 
     def call(
         self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
     ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
-        self._hold.check()
-        self._breaker.check()
-        if self._rate is not None:
+        self.hold.check()
+        self.breaker.check()
+        if self.rate is not None:
             # An attempt with a probe needs several turns. In a backlog of calls, the second turn is
             # always later than LONGEST_WAIT, so each attempt would end after its first call.
             longest = 2 * LONGEST_WAIT if follows else LONGEST_WAIT
-            self._rate.wait(ends_at=ends_at, longest=longest)
-        return self._breaker.call(function, ends_at=ends_at, asks=asks)
+            self.rate.wait(ends_at=ends_at, longest=longest)
+        return self.breaker.call(function, ends_at=ends_at, asks=asks)
 
     def publish_alerts(self) -> None:
         """Publish the alerts that the calls so far have caused, when no step waits."""
-        self._news.publish_alerts()
+        self.news.publish_alerts()
 
 
 def guard_of(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_owed, scheduler_parts
+from roundsman.aws.handlers.wiring import parts_of, report_owed
 from roundsman.aws.observability import (
     count,
     log_keys,
@@ -23,7 +23,7 @@ from roundsman.aws.sqs.batch import Finish, Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import Tracer
-from roundsman.engine.decision import PARTLY_UNDONE, end_status
+from roundsman.engine.newly_owed import PARTLY_UNDONE, end_status
 from roundsman.engine.restored import decisions_on
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
@@ -57,7 +57,7 @@ def scheduler_handler() -> Callable[[dict[str, object], Invocation], object]:
 @ends_the_start
 def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
     """Create the handler of batches from the SchedulerQueue and the agents' reply queues."""
-    parts = scheduler_parts(settings)
+    parts = parts_of(settings)
     scheduler = Scheduler(
         tasks=parts.store,
         orders=parts.store,

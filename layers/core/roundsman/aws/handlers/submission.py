@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import Adapters, report_owed, submission_parts
+from roundsman.aws.handlers.wiring import Adapters, parts_of, report_owed
 from roundsman.aws.observability import count, log_keys, log_measured, logger, observed, where
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
@@ -59,7 +59,7 @@ def batch_handler(
     settings: SubmissionSettings, events: EventReader
 ) -> Callable[[dict[str, object]], object]:
     """Create the handler of batches from the SubmissionQueue."""
-    parts = submission_parts(settings)
+    parts = parts_of(settings)
     handler = _MessageHandler(settings, events, parts)
     dead_letters = DeadLetters(parts.sqs, gives_up_after=settings.most_receives)
     throttled = ThrottledMessages(parts.sqs, settings.visibility, random.random)

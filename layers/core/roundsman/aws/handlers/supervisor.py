@@ -16,8 +16,8 @@ from roundsman.aws.dynamodb.wakes import DynamoWakes
 from roundsman.aws.handlers.wiring import (
     Adapters,
     log_unreadable,
+    parts_of,
     report_owed,
-    supervisor_parts,
 )
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.settings import SupervisorSettings
@@ -65,7 +65,7 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     leases could not be stored. The invocation then fails, and an alarm reports it. Nothing is lost
     until the cause is repaired.
     """
-    parts = supervisor_parts(settings)
+    parts = parts_of(settings)
     instance = secrets.token_hex(4)
     bulk = cache(lambda: _bulk_runs(settings, parts, instance))
     watch = _stack_watch(settings, parts)

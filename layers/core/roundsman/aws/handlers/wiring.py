@@ -1,5 +1,6 @@
 """Creates each function's adapters from its settings, and logs the results of owed messages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from roundsman.aws.dynamodb.item_reader import ReportOnce
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.handlers.tracing import tracer_of
 from roundsman.aws.observability import count, logger
-from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
+from roundsman.aws.settings import DecidingSettings, EngineSettings
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
@@ -41,79 +42,14 @@ class Adapters:
     tracer: Tracer
 
 
-def submission_parts(settings: SubmissionSettings) -> Adapters:
-    """The adapters of submission, which writes no history and publishes no alerts."""
+def parts_of(settings: EngineSettings) -> Adapters:
+    """The adapters of a function. Submission writes no history and publishes no alerts."""
     clients, tracer = Clients(), tracer_of(settings.tracing_percent)
-    return _parts(
-        clients,
-        settings,
-        tracer,
-        history_table=None,
-        outbox=AwsOutbox(
-            clients.sqs,
-            scheduler_queue=settings.scheduler_queue_url,
-            reply_prefix=settings.reply_queue_prefix,
-            tracer=tracer,
-            rejected_queue=settings.rejected_queue_url,
-        ),
-    )
-
-
-def scheduler_parts(settings: SchedulerSettings) -> Adapters:
-    """The adapters of the scheduler, the only function that sends requests."""
-    clients, tracer = Clients(), tracer_of(settings.tracing_percent)
-    return _parts(
-        clients,
-        settings,
-        tracer,
-        history_table=settings.history_table,
-        outbox=AwsOutbox(
-            clients.sqs,
-            lambda: clients.sns,
-            scheduler_queue=settings.scheduler_queue_url,
-            reply_prefix=settings.reply_queue_prefix,
-            tracer=tracer,
-            rejected_queue=settings.rejected_queue_url,
-            alert_topic=settings.alert_topic_arn,
-            urgent_queues=settings.urgent_queues,
-        ),
-        urgent_queues=settings.urgent_queues,
-    )
-
-
-def supervisor_parts(settings: SupervisorSettings) -> Adapters:
-    """The adapters of the supervisor. It reads no queue, and rejects only signals of records."""
-    clients, tracer = Clients(), tracer_of(settings.tracing_percent)
-    return _parts(
-        clients,
-        settings,
-        tracer,
-        history_table=settings.history_table,
-        outbox=AwsOutbox(
-            clients.sqs,
-            lambda: clients.sns,
-            scheduler_queue=settings.scheduler_queue_url,
-            reply_prefix=settings.reply_queue_prefix,
-            tracer=tracer,
-            rejected_queue=settings.rejected_queue_url,
-            alert_topic=settings.alert_topic_arn,
-        ),
-        urgent_queues=settings.urgent_queues,
-    )
-
-
-def _parts(
-    clients: Clients,
-    settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
-    tracer: Tracer,
-    *,
-    history_table: str | None,
-    outbox: AwsOutbox,
-    urgent_queues: bool = True,
-) -> Adapters:
     client, table, report = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
+    decides = settings if isinstance(settings, DecidingSettings) else None
+    urgent_queues = decides is None or decides.urgent_queues
     return Adapters(
-        store=_store(clients, settings, history_table, tracer),
+        store=_store(client, settings, decides.history_table if decides else None, tracer),
         plans=DynamoPlans(client, control_table=table, clock=now),
         board=DynamoAgentBoard(
             client,
@@ -125,7 +61,16 @@ def _parts(
         ),
         leases=DynamoLeases(client, control_table=table, on_unreadable=report),
         groups=DynamoGroups(client, control_table=table, on_unreadable=report),
-        outbox=outbox,
+        outbox=AwsOutbox(
+            clients.sqs,
+            lambda: clients.sns,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            rejected_queue=settings.rejected_queue_url,
+            alert_topic=decides.alert_topic_arn if decides else None,
+            tracer=tracer,
+            urgent_queues=urgent_queues,
+        ),
         sqs=clients.sqs,
         dynamodb=client,
         tracer=tracer,
@@ -140,24 +85,15 @@ def _depth_of(clients: Clients, scheduler_queue: str, key: str) -> QueueDepth:
 
 
 def _store(
-    clients: Clients,
-    settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
-    history_table: str | None,
-    tracer: Tracer,
+    client: "DynamoDBClient", settings: EngineSettings, history_table: str | None, tracer: Tracer
 ) -> DynamoStore:
+    make: Callable[..., DynamoStore] = DynamoStore
     if tracer is not OFF:
         from roundsman.aws.dynamodb.traced import TracedStore
 
-        return TracedStore(
-            clients.dynamodb,
-            orders_table=settings.orders_table,
-            tasks_table=settings.tasks_table,
-            history_table=history_table,
-            order_retention=settings.order_retention,
-            tracer=tracer,
-        )
-    return DynamoStore(
-        clients.dynamodb,
+        make = partial(TracedStore, tracer=tracer)
+    return make(
+        client,
         orders_table=settings.orders_table,
         tasks_table=settings.tasks_table,
         history_table=history_table,

@@ -21,7 +21,7 @@ comes again later than others (`roundsman.aws.sqs.throttled`).
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -109,7 +109,7 @@ def handle_batch(
     if crashed:
         records.sort(key=lambda record: record.message_id, reverse=came_before % 2 == 1)
     batch = _Batch(
-        handle=handle,
+        together=handle,
         outbox=outbox,
         send_buffer=send_buffer,
         dead_letters=dead_letters,
@@ -148,6 +148,7 @@ def _groups(
     return list(groups.values())
 
 
+@dataclass(kw_only=True, eq=False)
 class _Batch:
     """The state of a batch while it is handled.
 
@@ -156,39 +157,28 @@ class _Batch:
     as it is handled.
     """
 
-    def __init__(
-        self,
-        *,
-        handle: HandleTogether,
-        outbox: Outbox,
-        send_buffer: SendBuffer,
-        dead_letters: DeadLetters,
-        delete: Callable[[str, SqsRecord], None] | None,
-        beside: str,
-        tracer: Tracer,
-    ) -> None:
-        self.failed: list[str] = []
-        self.throttled: list[SqsRecord] = []
-        self.beside = beside
-        self._handle = handle
-        self._outbox = outbox
-        self._send_buffer = send_buffer
-        self._dead_letters = dead_letters
-        self._delete = delete
-        self._tracer = tracer
-        self._handled: list[tuple[SqsRecord, Exception | None]] = []
+    together: HandleTogether
+    outbox: Outbox
+    send_buffer: SendBuffer
+    dead_letters: DeadLetters
+    delete: Callable[[str, SqsRecord], None] | None
+    beside: str
+    tracer: Tracer
+    failed: list[str] = field(default_factory=list, init=False)
+    throttled: list[SqsRecord] = field(default_factory=list, init=False)
+    _handled: list[tuple[SqsRecord, Exception | None]] = field(default_factory=list, init=False)
 
     def handle(self, records: Sequence[SqsRecord]) -> None:
         """Handle messages about one thing; the trace of the first one shows what was done.
 
         Raises no Exception; it records the failures instead.
         """
-        self._send_buffer.flush_what_waited(LONGEST_WAIT)
-        self._send_buffer.attribute_to(*(record.message_id for record in records))
+        self.send_buffer.flush_what_waited(LONGEST_WAIT)
+        self.send_buffer.attribute_to(*(record.message_id for record in records))
         ends = deque[Finish]()
 
         def handle_all() -> None:
-            ends.extend(self._handle([_message(record) for record in records]))
+            ends.extend(self.together([_message(record) for record in records]))
             ends.popleft()()
 
         def not_handled() -> None:
@@ -211,9 +201,9 @@ class _Batch:
 
     def finish(self) -> None:
         """Send all buffered messages; every handled message is then done or has failed."""
-        self._send_buffer.flush()
+        self.send_buffer.flush()
         for record, problem in self._handled:
-            unsent = self._send_buffer.problem_of(record.message_id)
+            unsent = self.send_buffer.problem_of(record.message_id)
             if problem is None and unsent is not None:
                 _log_failure(record, unsent)
             self._finish_one(record, problem or unsent)
@@ -221,10 +211,10 @@ class _Batch:
 
     def _handle_or_reject(self, record: SqsRecord, handle: Callable[[], None]) -> None:
         try:
-            with self._tracer.message(record.queue, record.message_id, record.trace):
+            with self.tracer.message(record.queue, record.message_id, record.trace):
                 handle()
         except InvalidMessage as problem:
-            self._outbox.reject(record.queue, record.body, problem.problems)
+            self.outbox.reject(record.queue, record.body, problem.problems)
             count("RejectedMessages")
             # Only the number: the problems, and even the names of fields, quote the input.
             extra = {**_which(record), "problems": len(problem.problems)}
@@ -236,12 +226,12 @@ class _Batch:
             self.failed.append(record.message_id)
             if isinstance(problem, Throttled):
                 self.throttled.append(record)
-        elif self._delete is not None:
-            self._delete(url, record)
+        elif self.delete is not None:
+            self.delete(url, record)
 
     def _is_put_aside(self, record: SqsRecord, url: str, problem: Exception) -> bool:
         try:
-            return self._dead_letters.take(record, url, problem)
+            return self.dead_letters.take(record, url, problem)
         except Exception as odd:  # noqa: BLE001  # SQS still moves it; the others are not affected
             _log_failure(record, odd)
             return False

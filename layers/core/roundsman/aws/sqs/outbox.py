@@ -1,6 +1,7 @@
 """Sends requests, commands, statuses and rejected messages over SQS, and alerts over SNS."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 from roundsman.aws.errors import aws_errors
@@ -47,6 +48,7 @@ NO_SUCH_QUEUE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoes
 """The AWS error codes of a queue that does not exist."""
 
 
+@dataclass(eq=False)
 class AwsOutbox:
     """Outbox over SQS and SNS.
 
@@ -65,28 +67,20 @@ class AwsOutbox:
     orders.
     """
 
-    def __init__(
-        self,
-        sqs: "SQSClient",
-        sns: "Callable[[], SNSClient] | None" = None,
-        *,
-        scheduler_queue: str,
-        reply_prefix: str,
-        rejected_queue: str | None = None,
-        alert_topic: str | None = None,
-        tracer: Tracer = OFF,
-        urgent_queues: bool = True,
-    ) -> None:
-        self.send_buffer = SendBuffer(sqs)
-        self._sqs = sqs
-        self._sns = sns
-        self._scheduler_queue = scheduler_queue
-        self._reply_prefix = reply_prefix
-        self._known_queues: set[str] = set()
-        self._rejected_queue = rejected_queue
-        self._alert_topic = alert_topic
-        self._tracer = tracer
-        self._urgent_queues = urgent_queues
+    sqs: "SQSClient"
+    sns: "Callable[[], SNSClient] | None" = None
+    _: KW_ONLY
+    scheduler_queue: str
+    reply_prefix: str
+    rejected_queue: str | None = None
+    alert_topic: str | None = None
+    tracer: Tracer = OFF
+    urgent_queues: bool = True
+    _known_queues: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        """Create the buffer, which sends at once outside of a batch."""
+        self.send_buffer = SendBuffer(self.sqs)
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send each (agent, priority, request) to its agent's queue, in batches for each queue.
@@ -100,13 +94,13 @@ class AwsOutbox:
         """
         failures: list[Exception] = []
         posts: dict[tuple[str, str], list[OutgoingMessage]] = {}
-        trace = self._tracer.header()
+        trace = self.tracer.header()
         for agent, priority, request in requests:
             post = OutgoingMessage(wire_text(request.body()), request.tenant, trace=trace)
-            queue = priority if self._urgent_queues else Priority.NORMAL
+            queue = priority if self.urgent_queues else Priority.NORMAL
             posts.setdefault((agent, queue), []).append(post)
         for (agent, priority), found in posts.items():
-            url = request_queue_url(self._scheduler_queue, agent, priority)
+            url = request_queue_url(self.scheduler_queue, agent, priority)
             if url in self._known_queues:
                 failures += self.send_buffer.send(url, found)
             else:
@@ -118,7 +112,7 @@ class AwsOutbox:
     ) -> list[Exception]:
         """Send to a queue that may not exist, and return what failed."""
         failures: list[Exception] = []
-        for failure in send_messages(self._sqs, url, posts):
+        for failure in send_messages(self.sqs, url, posts):
             if failure is None:
                 self._known_queues.add(url)
             elif isinstance(failure, CallRefused) and failure.code in NO_SUCH_QUEUE:
@@ -132,9 +126,9 @@ class AwsOutbox:
         post = OutgoingMessage(
             wire_text(Command(START, task_id).body()),
             delay=_delay_seconds(delay),
-            trace=self._tracer.header(),
+            trace=self.tracer.header(),
         )
-        raise_most_retryable(self.send_buffer.send(self._scheduler_queue, [post]))
+        raise_most_retryable(self.send_buffer.send(self.scheduler_queue, [post]))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Send the command to find overdue steps, delayed by `delay` ms (at most 15 minutes)."""
@@ -158,14 +152,14 @@ class AwsOutbox:
             OutgoingMessage(wire_text(command.body()), delay=_delay_seconds(delay))
             for command, delay in commands
         ]
-        outcomes = send_messages(self._sqs, self._scheduler_queue, posts)
+        outcomes = send_messages(self.sqs, self.scheduler_queue, posts)
         raise_most_retryable([failure for failure in outcomes if failure is not None])
 
     def _command(self, command: Command, delay: int) -> None:
         seconds = _delay_seconds(delay)
         with aws_errors(f"sending {command.kind} of {command.task_id}"):
-            self._sqs.send_message(
-                QueueUrl=self._scheduler_queue,
+            self.sqs.send_message(
+                QueueUrl=self.scheduler_queue,
                 MessageBody=wire_text(command.body()),
                 DelaySeconds=seconds,
                 **self._traced(),
@@ -177,12 +171,12 @@ class AwsOutbox:
         Nothing is sent to a queue that is not a reply queue of this stack, even if a record or an
         event names it.
         """
-        if usable_reply_queue(queue_url, self._scheduler_queue, self._reply_prefix) is not None:
+        if usable_reply_queue(queue_url, self.scheduler_queue, self.reply_prefix) is not None:
             return False
         self._requests_go_first()
         try:
             with aws_errors(f"sending a status to {name_of(queue_url)}"):
-                self._sqs.send_message(
+                self.sqs.send_message(
                     QueueUrl=queue_url, MessageBody=wire_text(body), **self._traced()
                 )
         except CallRefused:
@@ -194,12 +188,12 @@ class AwsOutbox:
 
         If a body is too long for SNS, its longest texts are cut.
         """
-        if self._sns is None or self._alert_topic is None:
+        if self.sns is None or self.alert_topic is None:
             raise ValueError("this outbox has no alert topic")
         self._requests_go_first()
         with aws_errors(f"publishing an alert: {alert.subject}"):
-            self._sns().publish(
-                TopicArn=self._alert_topic,
+            self.sns().publish(
+                TopicArn=self.alert_topic,
                 Subject=alert.subject,
                 Message=alert_message(alert, ALERT_LIMIT),
                 MessageStructure="json",
@@ -212,20 +206,20 @@ class AwsOutbox:
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Send a message to the RejectedQueue with its problems, cut to the size limit of SQS."""
-        if self._rejected_queue is None:
+        if self.rejected_queue is None:
             raise ValueError("this outbox has no rejected queue")
         with aws_errors(f"sending a message of {queue} to the RejectedQueue"):
-            self._sqs.send_message(
-                QueueUrl=self._rejected_queue,
+            self.sqs.send_message(
+                QueueUrl=self.rejected_queue,
                 MessageBody=rejection_text(queue, body, problems, MESSAGE_LIMIT),
             )
 
     def reject_command(self, body: str, problems: Sequence[Problem]) -> None:
         """Send a command to the RejectedQueue, as one that came from the SchedulerQueue."""
-        self.reject(name_of(self._scheduler_queue), body, problems)
+        self.reject(name_of(self.scheduler_queue), body, problems)
 
     def _traced(self) -> "_Traced":
-        header = self._tracer.header()
+        header = self.tracer.header()
         return {} if header is None else {"MessageSystemAttributes": trace_attribute(header)}
 
     def _requests_go_first(self) -> None:
@@ -233,7 +227,7 @@ class AwsOutbox:
 
         Submission sends an order's status before its start command anyway.
         """
-        self.send_buffer.flush(but=self._scheduler_queue)
+        self.send_buffer.flush(but=self.scheduler_queue)
 
 
 def _delay_seconds(delay: int) -> int:

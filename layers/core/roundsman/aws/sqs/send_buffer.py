@@ -12,6 +12,7 @@ redelivery of the incoming messages sends them again.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.aws.clock import now
@@ -29,6 +30,7 @@ class _Kept(NamedTuple):
     post: OutgoingMessage
 
 
+@dataclass(eq=False)
 class SendBuffer:
     """Sends together what several incoming messages cause, and records the failures of each.
 
@@ -36,21 +38,15 @@ class SendBuffer:
     that is not sent because its `until` has come. `clock` is in epoch ms.
     """
 
-    def __init__(
-        self,
-        sqs: "SQSClient",
-        *,
-        clock: Clock = now,
-        late: Callable[[OutgoingMessage], None] = lambda _: None,
-    ) -> None:
-        self._sqs = sqs
-        self._clock = clock
-        self._late = late
-        self._is_open = False
-        self._account: tuple[str, ...] = ()
-        self._kept: dict[str, list[_Kept]] = {}
-        self._problems: dict[str, Exception] = {}
-        self._oldest: int | None = None
+    sqs: "SQSClient"
+    _: KW_ONLY
+    clock: Clock = now
+    late: Callable[[OutgoingMessage], None] = lambda _: None
+    _is_open: bool = field(default=False, init=False)
+    _account: tuple[str, ...] = field(default=(), init=False)
+    _kept: dict[str, list[_Kept]] = field(default_factory=dict, init=False)
+    _problems: dict[str, Exception] = field(default_factory=dict, init=False)
+    _oldest: int | None = field(default=None, init=False)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -69,9 +65,9 @@ class SendBuffer:
     def send(self, url: str, posts: Sequence[OutgoingMessage]) -> list[Exception]:
         """Buffer the messages; outside a batch, send them and return the failures."""
         if not self._is_open:
-            return [each for each in send_messages(self._sqs, url, posts) if each is not None]
+            return [each for each in send_messages(self.sqs, url, posts) if each is not None]
         if self._oldest is None and posts:
-            self._oldest = self._clock()
+            self._oldest = self.clock()
         self._kept.setdefault(url, []).extend(_Kept(self._account, post) for post in posts)
         return []
 
@@ -91,7 +87,7 @@ class SendBuffer:
 
     def flush_what_waited(self, longest: int) -> None:
         """Send all buffered messages if the oldest has waited for `longest` ms."""
-        if self._oldest is not None and self._clock() - self._oldest >= longest:
+        if self._oldest is not None and self.clock() - self._oldest >= longest:
             self.flush()
 
     def problem_of(self, message_id: str) -> Exception | None:
@@ -115,11 +111,11 @@ class SendBuffer:
     def _deliver(self, url: str, found: Sequence[_Kept]) -> None:
         in_time: list[_Kept] = []
         for kept in found:
-            if kept.post.until is not None and self._clock() >= kept.post.until:
-                self._late(kept.post)
+            if kept.post.until is not None and self.clock() >= kept.post.until:
+                self.late(kept.post)
             else:
                 in_time.append(kept)
-        outcomes = send_messages(self._sqs, url, [kept.post for kept in in_time])
+        outcomes = send_messages(self.sqs, url, [kept.post for kept in in_time])
         for kept, failure in zip(in_time, outcomes, strict=True):
             if failure is None:
                 continue

@@ -5,34 +5,28 @@ table, adds the owed statuses and alerts, and sets the due entry. All of that is
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from dataclasses import replace
 
-from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN, with_due_entry
-from roundsman.engine.effects import (
-    left_to_undo,
-    with_unknown_items,
-    without_compensation,
-)
+from roundsman.engine.effects import with_unknown_items, without_compensation
 from roundsman.engine.history import SIGNAL_UNREAD, seq
+from roundsman.engine.newly_owed import fitting_owed, newly_owed
 from roundsman.engine.request_deadlines import ends_at, first_sent_at
 from roundsman.engine.signal_readers import steps_left, unreadable
+from roundsman.engine.step_values import NO_VALUES, StepValues, after_event, step_values
+from roundsman.engine.task_state import state_of, waits_for_its_time
 from roundsman.engine.transitions import (
-    CountsInARow,
     StepEvent,
     TaskEvent,
     Transition,
     check_step_move,
     check_task_move,
-    live_state,
     step_transition,
 )
 from roundsman.model.corrections import Correction, corrections_size
 from roundsman.model.events import (
     Action,
-    Agents,
-    AgentView,
     CommandSource,
     Decision,
     Event,
@@ -46,36 +40,13 @@ from roundsman.model.events import (
 from roundsman.model.failure import failure_of, open_step, shortened
 from roundsman.model.instants import LONG_OVER, SKEW
 from roundsman.model.json import Json, size_in_bytes
-from roundsman.model.record_limits import (
-    ERRORS_LIMIT,
-    LONGEST_DETAIL,
-    LONGEST_WHY,
-    MOST_ADDED_UNDOS,
-    MOST_OWED,
-    MOST_SIGNALS,
-    cut,
-)
-from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.situations import (
-    AtAgent,
-    AwaitsCallback,
-    End,
-    Ended,
-    Ready,
-    Situation,
-    UnderWay,
-    WithoutAgent,
-)
-from roundsman.model.states import END_STATES, ProcessState, SituationName, TaskState
+from roundsman.model.record_limits import ERRORS_LIMIT, LONGEST_WHY, MOST_SIGNALS, cut
+from roundsman.model.situations import AtAgent, AwaitsCallback, End, Ended, Ready, Situation
+from roundsman.model.states import END_STATES, SituationName, TaskState
 from roundsman.model.task import (
     PERFORM,
-    REJECTION,
     UNDO,
-    AfterUndo,
     Effect,
-    LeftOut,
-    Operation,
-    Owed,
     StepError,
     StepRecord,
     Task,
@@ -83,73 +54,8 @@ from roundsman.model.task import (
     UnreadSignal,
 )
 
-STATUSES = {
-    TaskState.COMPLETED: "completed",
-    TaskState.ARCHIVED: "failed",
-    TaskState.UNDONE: "undone",
-    TaskState.CANCELLED: "cancelled",
-}
-"""The status that an application is sent for each end state."""
-
-PARTLY_UNDONE = "partly_undone"
-"""The status of a task that is Completed again, after a part of it was taken back."""
-
-
-def end_status(task: Task) -> str:
-    """The status that an application is sent for the end of the task, which has ended."""
-    partly = task.state is TaskState.COMPLETED and task.ending is not None
-    return PARTLY_UNDONE if partly else STATUSES[task.state]
-
-
-class StepChanges(TypedDict, total=False):
-    """What outlives a situation and may change with it; the operation follows from the table."""
-
-    agent: str | None
-    tried: tuple[str, ...]
-    round: int
-    corrections: int
-    reminders: int
-    polls: int
-    polled_since: int | None
-    poll_until: int | None
-    started_at: int | None
-    acts_until: int | None
-    effect: Effect | None
-    outcome_unknown: bool
-    wait_ended_at: int | None
-    key_since: int | None
-    key_until: int | None
-    failure_count: int
-    retry_until: int | None
-    unexpected_since: int | None
-    waits: int
-    uncounted_timeouts: int
-    uncounted_calls: int
-    granted: int
-    finished_at: int | None
-    result: Json
-    left_out: LeftOut | None
-    signal: str | None
-    error: StepError | None
-    after_undo: AfterUndo | None
-
-
 WAIT_ENDED = "WaitEnded"
 """The error type of a step whose wait for a callback was ended."""
-
-NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
-"""The states of a step whose undo is in progress or has failed."""
-
-NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
-"""The states in which the ended wait of a step is over: it begins anew, or was answered."""
-
-NOT_POLLED: StepChanges = {"polls": 0, "polled_since": None, "poll_until": None}
-"""The changes with which the polling of a step ends."""
-
-NOT_COUNTED = frozenset(
-    {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
-)
-"""Events that end an attempt without counting it. The time of the attempt does not count either."""
 
 
 class DecisionBuilder:
@@ -186,9 +92,9 @@ class DecisionBuilder:
         """The step's record with the changes so far."""
         return self._steps.get(name) or self.task.untouched(name)
 
-    def change(self, name: str, **changes: Unpack[StepChanges]) -> None:
-        """Set values of the step that outlive its situation, and leave the situation as it is."""
-        self._steps[name] = replace(self.step(name), **changes)
+    def change(self, name: str, values: StepValues) -> None:
+        """Set lasting values of the step, and leave its situation as it is."""
+        self._steps[name] = values.of(self.step(name))
 
     @property
     def part(self) -> tuple[str, ...]:
@@ -196,15 +102,17 @@ class DecisionBuilder:
         return () if self.ending is None else self.ending.part
 
     def waits_for_its_time(self) -> bool:
-        """Whether the task is Scheduled and its start time is still ahead.
+        """Whether the task is Scheduled and its start time is still ahead."""
+        return waits_for_its_time(self.task, self.now)
 
-        A task that has left Scheduled has started, even if the clock of this process is behind.
-        """
-        return self.task.state is TaskState.SCHEDULED and self.task.start_at > self.now
+    @property
+    def changed_task(self) -> Task:
+        """The task with the changes so far."""
+        return replace(self.task, steps=self.steps, ending=self.ending)
 
     def results(self) -> Mapping[str, Json]:
         """The results of the steps so far, by step (see `Task.results`)."""
-        return replace(self.task, steps=self.steps).results()
+        return self.changed_task.results()
 
     def stored_bytes(
         self, *, without: str | None = None, corrections: Sequence[Correction] | None = None
@@ -231,58 +139,22 @@ class DecisionBuilder:
         self._credited = self.task
 
     def move(
-        self, name: str, event: StepEvent, to: Situation, **changes: Unpack[StepChanges]
+        self, name: str, event: StepEvent, to: Situation, values: StepValues = NO_VALUES
     ) -> None:
-        """Apply the event to the step: it gets the situation `to`, and these other values.
+        """Apply the event to the step: it gets the situation `to`, and these lasting values.
 
-        Beside these, the counts change as the table says; `retry_until` and `poll_until` move by
-        the time that does not count; the time that a person added to an attempt is `granted` to the
-        next; an answer ends what was known of an ended wait; and an item that is left out keeps its
-        error.
+        Other lasting values follow from the event (`roundsman.engine.step_values`).
 
         Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
         event changes nothing.
         """
-        record = self.step(name)
-        transition = step_transition(record.situation_name, event)
+        before = self.step(name)
+        transition = step_transition(before.situation_name, event)
         if not isinstance(transition, Transition):
-            raise TypeError(f"{event.value!r} changes nothing about a step {record.situation_name}")
-        undone_on = transition.state is record.process_state is ProcessState.UNDOING
-        if undone_on and record.after_undo is AfterUndo.SKIPPED:
-            changes.pop("error", None)  # keep the error for which the item is left out
-        if transition.counts is not CountsInARow.GO_ON:
-            changes.setdefault("uncounted_calls", 0)
-        if transition.counts is CountsInARow.BEGIN_ANEW:
-            changes |= {"retry_until": None, "unexpected_since": None, "waits": 0}
-        elif record.retry_until is not None:
-            excused = self._excused_time(record, event)
-            changes.setdefault("retry_until", record.retry_until + excused)
-        if transition.counts is CountsInARow.BEGIN_ANEW or isinstance(to, Ended):
-            changes = {**NOT_POLLED, **changes}
-        elif record.poll_until is not None:
-            excused = self._excused_time(record, event)
-            changes.setdefault("poll_until", record.poll_until + excused)
-        if transition.state in NO_ANSWER_COMES:
-            changes.setdefault("wait_ended_at", None)
-        before = record.situation
-        if isinstance(before, UnderWay) and not isinstance(to, UnderWay):
-            changes.setdefault("granted", record.granted + before.extra)
-        moved = replace(record, operation=transition.operation, situation=to, **changes)
-        check_step_move(record.situation_name, event, moved.situation_name)
-        self._steps[name] = moved
-
-    def _excused_time(self, record: StepRecord, event: StepEvent) -> int:
-        """The time in ms, up to this event, in which the step could not be attempted.
-
-        That is the time of an attempt that is not counted, and the time for which the step was
-        parked.
-        """
-        since = None
-        if event is StepEvent.CLAIMED:
-            since = record.held_since
-        elif event in NOT_COUNTED and record.under_way:
-            since = record.started_at
-        return 0 if since is None else max(0, self.now - since)
+            raise TypeError(f"{event.value!r} changes nothing about a step {before.situation_name}")
+        after = replace(values.of(before), operation=transition.operation, situation=to)
+        check_step_move(before.situation_name, event, after.situation_name)
+        self._steps[name] = after_event(before, after, event, transition.counts, self.now)
 
     def stale(self, name: str) -> str:
         """Why a late or repeated reply changes nothing."""
@@ -293,11 +165,11 @@ class DecisionBuilder:
         self,
         name: str,
         event: StepEvent,
+        values: StepValues = NO_VALUES,
         *,
         within: int = START_WITHIN,
         late_since: int | None = None,
         forget_hold: bool = False,
-        **changes: Unpack[StepChanges],
     ) -> None:
         """Apply the event and make the step ready: it should be claimed `within` ms from now.
 
@@ -310,8 +182,8 @@ class DecisionBuilder:
             late_since=late_since,
             parked_since=None if forget_hold else self.step(name).held_since,
         )
-        changes["acts_until"] = self.acts_until(name)
-        self.move(name, event, ready, **changes)
+        acts_until = step_values(acts_until=self.acts_until(name))
+        self.move(name, event, ready, values.and_also(acts_until))
 
     def ended(self, name: str, how: End) -> Ended:
         """The situation of the step if its operation ends now."""
@@ -365,13 +237,15 @@ class DecisionBuilder:
             name,
             StepEvent.NEW_KEY,
             record.situation,
-            round=record.round + 1,
-            corrections=len(self.task.corrections),
-            reminders=0,
-            key_since=self.now,
-            key_until=None,
-            effect=Effect.NONE,
-            left_out=None,
+            step_values(
+                round=record.round + 1,
+                corrections=len(self.task.corrections),
+                reminders=0,
+                key_since=self.now,
+                key_until=None,
+                effect=Effect.NONE,
+                left_out=None,
+            ),
         )
 
     def begin_anew(self, name: str) -> None:
@@ -412,10 +286,12 @@ class DecisionBuilder:
         first = first_sent_at(record)
         self.change(
             name,
-            started_at=at if record.started_at is None else record.started_at,
-            key_since=since if first is None else first,
-            outcome_unknown=True,
-            effect=None,
+            step_values(
+                started_at=at if record.started_at is None else record.started_at,
+                key_since=since if first is None else first,
+                outcome_unknown=True,
+                effect=None,
+            ),
         )
 
     def end_wait(self, name: str) -> None:
@@ -427,11 +303,11 @@ class DecisionBuilder:
             self._actions.remove(SendRequest(name))
         error = StepError(WAIT_ENDED, "the task ended before the callback came")
         self.fail(name, StepEvent.WAIT_ENDED, error)
-        self.change(name, wait_ended_at=self.now)
+        self.change(name, step_values(wait_ended_at=self.now))
 
     def answered_late(self, name: str) -> None:
         """Record that the callback whose wait was ended has been answered; it happens once."""
-        self.change(name, wait_ended_at=None)
+        self.change(name, step_values(wait_ended_at=None))
 
     def stop_waiting(self, name: str, wait: AwaitsCallback) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
@@ -461,12 +337,13 @@ class DecisionBuilder:
             name,
             event,
             self.ended(name, End.FAILED),
-            finished_at=self.now,
-            failure_count=record.failure_count + int(exhausted),
-            error=error,
-            outcome_unknown=record.outcome_unknown or (unproven and effect is None),
-            effect=effect,
-            granted=0,
+            step_values(
+                finished_at=self.now,
+                failure_count=record.failure_count + int(exhausted),
+                error=error,
+                outcome_unknown=record.outcome_unknown or (unproven and effect is None),
+                effect=effect,
+            ),
         )
 
     def end(self, ending: Termination) -> bool:
@@ -527,7 +404,7 @@ class DecisionBuilder:
         )
         # These events of an ended task are recorded, but do not change its state.
         over = event in (TaskEvent.REPLIED, TaskEvent.ERASE) and self.before.ended
-        state = self.before.state if over else self._state(plan)
+        state = self.before.state if over else state_of(plan, self.changed_task, self.now)
         # If nothing else has changed, a new state is stored in two cases only: the start time of a
         # Scheduled task has come, or a task ends because its plan is missing. (The end of a step's
         # wait is stored with the step's next event.)
@@ -542,14 +419,22 @@ class DecisionBuilder:
             self.task,
             state=state,
             version=self.version,
-            steps=self._fitting_steps(),
+            steps=_fitting_steps(self.before, self.steps),
             ending=_fitting_ending(self.ending),
             ended_at=self._ended_at(state),
             # A task that ends in another way, at once, is kept from that end on.
             expires_at=self.task.expires_at if state is self.before.state else None,
         )
         task = replace(task, failure=self._failure(task))
-        task = replace(task, owed=_fitting_owed((*self.task.owed, *self._newly_owed(task))))
+        owed = newly_owed(
+            self.before,
+            task,
+            self.now,
+            reason="; ".join(self._reasons),
+            alerts=self._alerts,
+            rejected=self._rejected,
+        )
+        task = replace(task, owed=fitting_owed((*self.task.owed, *owed)))
         return Decision(
             self._with_due_entry(task),
             tuple(self._actions),
@@ -592,30 +477,6 @@ class DecisionBuilder:
             why = f"{self.ending.why}; signals that have ended no step: {names}"
             self.ending = replace(self.ending, why=why)
 
-    def _fitting_steps(self) -> Mapping[str, StepRecord]:
-        """The steps with each new error cut to what fits in the record.
-
-        The failure group stays the same: everybody derives it from the error in the record.
-        """
-        before = self.before.steps
-        new = {
-            name: record.error
-            for name, record in self.steps.items()
-            if record.error is not None
-            and (name not in before or record.error != before[name].error)
-        }
-        if not new:
-            return self.steps
-        kept = (one.error for name, one in self.steps.items() if one.error and name not in new)
-        room = ERRORS_LIMIT - sum(error.size for error in kept)
-        steps = dict(self.steps)
-        for name, error in new.items():
-            whole = error.cut()
-            fitting = whole if whole.size <= room else shortened(error, self.task.task_id)
-            room -= fitting.size
-            steps[name] = replace(steps[name], error=fitting)
-        return steps
-
     def _failure(self, task: Task) -> str | None:
         """The failure group of the task.
 
@@ -639,73 +500,6 @@ class DecisionBuilder:
             return None
         return self.before.ended_at if state is self.before.state else self.now
 
-    def _state(self, plan: Plan | None) -> TaskState:
-        if self.ending and not self._unfinished(plan):
-            return self._end_state(plan, self.ending)
-        if not self.ending and plan and self._all_done(plan):
-            return TaskState.COMPLETED
-        if not self.ending and self.waits_for_its_time():
-            return TaskState.SCHEDULED
-        steps = (
-            (self._effective_state(record), record.not_before) for record in self.steps.values()
-        )
-        return live_state(steps, self.now)
-
-    def _effective_state(self, record: StepRecord) -> ProcessState:
-        """The step's state as the task's state is derived from it.
-
-        A step that is undone while its task goes on counts as Processing or Pending, not as
-        Undoing.
-        """
-        ends_in_undo = self.ending is not None and self.ending.undo
-        if record.process_state is ProcessState.UNDOING and not ends_in_undo:
-            return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
-        return record.process_state
-
-    def goes_on_after_undo(self, record: StepRecord) -> bool:
-        """Whether the step goes on after its undo; False if the whole task is undone."""
-        return record.after_undo is not None and not (self.ending and self.ending.undo)
-
-    def _undoing(self) -> list[StepRecord]:
-        return [r for r in self.steps.values() if r.process_state is ProcessState.UNDOING]
-
-    def _all_done(self, plan: Plan) -> bool:
-        return all(self.step(name).done for name in plan.steps)
-
-    def _unfinished(self, plan: Plan | None) -> bool:
-        """Whether an ending task still has attempts in progress or compensations to make."""
-        if any(record.under_way for record in self.steps.values()):
-            return True
-        if plan and any(self.goes_on_after_undo(record) for record in self._undoing()):
-            return True
-        if plan is None or self.ending is None:
-            return False
-        if self.room_for_undos() <= 0 and not self._undoing():
-            return False  # so many undos have failed that no other one begins
-        return any(map(self.ending.undoes, left_to_undo(plan, self.steps)))
-
-    def room_for_undos(self) -> int:
-        """How many more undos of added steps that are settled may begin.
-
-        Until then such a step is in a row beside the record. The room ends because of failed undos
-        and of those in progress.
-        """
-        undos = (self.step(name).process_state in NOT_UNDONE for name in self.task.added)
-        return MOST_ADDED_UNDOS - sum(undos)
-
-    def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
-        """The end state of the task.
-
-        Archived if an undo has failed, or cannot be made because the plan is missing: an operator
-        decides.
-        """
-        states = {record.process_state for record in self.steps.values()}
-        if plan is None and (ending.undo or ProcessState.UNDOING in states):
-            return TaskState.ARCHIVED
-        if ending.undo and ProcessState.UNDO_ERROR in states:
-            return TaskState.ARCHIVED
-        return ending.how
-
     def _add_uncompensated_to_reason(self, plan: Plan | None, state: TaskState) -> None:
         """Add to the reason of an undone task, or part, the steps whose effects may stand."""
         ending = self.ending
@@ -722,47 +516,29 @@ class DecisionBuilder:
             why += ", ".join(unknown)
         self.ending = replace(ending, why=why)
 
-    def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
-        """The statuses, alerts and rejected messages that this decision owes.
 
-        The status of an end, and its alert, are owed once each time the task enters an end state.
-        That of an unexpected error, or of a result that is awaited, is owed when the open task
-        joins its group.
-        """
-        ends = task.state if task.state is not self.before.state else None
+def _fitting_steps(before: Task, steps: Mapping[str, StepRecord]) -> Mapping[str, StepRecord]:
+    """The steps with each new error cut to what fits in the record.
 
-        def owed(kind: str, name: str, detail: str = "") -> Owed:
-            return Owed(kind, name, task.version, self.now, cut(detail, LONGEST_DETAIL))
-
-        why = self.ending.why if self.ending else ""
-        found: list[Owed] = []
-        if ends is TaskState.ARCHIVED:
-            found.append(owed("alert", "task_archived", why))
-        joins = task.failure is not None and task.failure != self.before.failure
-        if joins and not task.ended:
-            awaited = any(record.awaits_result for record in task.steps.values())
-            name = "result_awaited" if awaited else "unexpected_error"
-            found.append(owed("alert", name, "; ".join(self._reasons)))
-        found += [owed("alert", name, detail) for name, detail in self._alerts]
-        found += [
-            replace(owed(REJECTION, one.name, why), signal=one.id) for one, why in self._rejected
-        ]
-        if self.task.reply_to:
-            if _has_started(self.steps) and not _has_started(self.before.steps):
-                found.append(owed("status", "started"))
-            if ends in END_STATES:
-                found.append(owed("status", end_status(task), why))
-        return tuple(found)
-
-
-def _fitting_owed(owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
-    """What is owed, without the oldest statuses and alerts if there are too many of them.
-
-    Rejected messages are kept: there are at most as many as signals that a record holds.
+    The failure group stays the same: everybody derives it from the error in the record.
     """
-    others = [one for one in owed if one.kind != REJECTION]
-    dropped = others[:-MOST_OWED]
-    return tuple(one for one in owed if one not in dropped)
+    old = before.steps
+    new = {
+        name: record.error
+        for name, record in steps.items()
+        if record.error is not None and (name not in old or record.error != old[name].error)
+    }
+    if not new:
+        return steps
+    kept = (one.error for name, one in steps.items() if one.error and name not in new)
+    room = ERRORS_LIMIT - sum(error.size for error in kept)
+    cut_steps = dict(steps)
+    for name, error in new.items():
+        whole = error.cut()
+        fitting = whole if whole.size <= room else shortened(error, before.task_id)
+        room -= fitting.size
+        cut_steps[name] = replace(cut_steps[name], error=fitting)
+    return cut_steps
 
 
 def _fitting_ending(ending: Termination | None) -> Termination | None:
@@ -771,77 +547,3 @@ def _fitting_ending(ending: Termination | None) -> Termination | None:
         return None
     error = ending.error and ending.error.cut()
     return replace(ending, why=cut(ending.why, LONGEST_WHY), error=error)
-
-
-def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided, or began to wait; parked alone is not that."""
-    return any(
-        record.started_at is not None
-        or isinstance(record.situation, WithoutAgent)
-        or record.round > 1
-        or record.tried
-        or record.process_state is not ProcessState.PENDING
-        for record in steps.values()
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionContext:
-    """What the modules of the engine share about one decision. Only `decision` changes."""
-
-    stored_plan: Plan
-    """The plan that the task names, without items of fan-outs and without added steps."""
-    decision: DecisionBuilder
-    order: Json
-    """The content of the order row; None if no condition, list of items or correction needs it."""
-    agents: Agents
-    jitter: float
-    """A random number in [0, 1)."""
-    next_plan: Plan | None = None
-    """The plan under which a resubmitted or moved task continues; None if it keeps its own."""
-    queues: SchedulerQueues = NOTHING_KNOWN
-    """What is known of the queues that the scheduler reads."""
-
-    @property
-    def plan(self) -> Plan:
-        """The plan with one step for each item of a fan-out whose items are known, and with the
-        steps that were added."""
-        return self.stored_plan.for_task(self.decision.task)
-
-    @property
-    def input(self) -> Json:
-        """The order with all corrections, for conditions and the items of fan-outs."""
-        return self.decision.task.input(self.order)
-
-    @property
-    def now(self) -> int:
-        """The decision's instant (epoch ms)."""
-        return self.decision.now
-
-    def agent(self, step: StepPlan) -> AgentView:
-        """The view of the queue that the step's requests go to; empty if nothing is known."""
-        return self.view(self.decision.step(step.name).agent or step.agent) or AgentView()
-
-    def view(self, agent: str) -> AgentView | None:
-        """The view of the agent's queue for this task's priority; None if nothing is known."""
-        return self.agents.get(f"{agent}/{self.decision.task.priority}")
-
-    def is_agent_held(self, agent: str) -> bool:
-        """Whether the agent itself is on hold now, whatever the holds on orders."""
-        view = self.view(agent)
-        hold = None if view is None else view.agent_hold
-        return hold is not None and hold.until > self.now
-
-    def is_held(self, agent: str, operation: Operation = PERFORM) -> bool:
-        """Whether a request for the operation is held back from the agent now."""
-        view = self.view(agent)
-        hold = None if view is None else view.hold_on(operation)
-        return hold is not None and hold.until > self.now
-
-    def is_unblocked(self, step: StepPlan) -> bool:
-        """Whether every step that this one comes after is done."""
-        return all(self.decision.step(name).done for name in step.after)
-
-    def all_done(self) -> bool:
-        """Whether every step is done."""
-        return all(self.decision.step(name).done for name in self.plan.steps)

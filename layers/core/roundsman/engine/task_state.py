@@ -1,0 +1,87 @@
+"""The state of a task, which follows from its steps, its ending and its plan after a decision."""
+
+from roundsman.definition.plan import Plan
+from roundsman.engine.effects import left_to_undo
+from roundsman.engine.transitions import live_state
+from roundsman.model.record_limits import MOST_ADDED_UNDOS
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, Termination
+
+NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
+"""The states of a step whose undo is in progress or has failed."""
+
+
+def state_of(plan: Plan | None, task: Task, now: int) -> TaskState:
+    """The state of the task at `now` (epoch ms). Its own `state` is that before the decision."""
+    if task.ending is not None:
+        if not _is_unfinished(plan, task, task.ending):
+            return _end_state(plan, task, task.ending)
+    elif plan is not None and all(task.step(name).done for name in plan.steps):
+        return TaskState.COMPLETED
+    elif waits_for_its_time(task, now):
+        return TaskState.SCHEDULED
+    steps = task.steps.values()
+    return live_state(((_effective_state(task, one), one.not_before) for one in steps), now)
+
+
+def waits_for_its_time(task: Task, now: int) -> bool:
+    """Whether the task is Scheduled and its start time is still ahead.
+
+    A task that has left Scheduled has started, even if the clock of this process is behind.
+    """
+    return task.state is TaskState.SCHEDULED and task.start_at > now
+
+
+def goes_on_after_undo(ending: Termination | None, record: StepRecord) -> bool:
+    """Whether the step goes on after its undo; False if the whole task is undone."""
+    return record.after_undo is not None and not (ending is not None and ending.undo)
+
+
+def room_for_undos(task: Task) -> int:
+    """How many more undos of added steps that are settled may begin.
+
+    Until then such a step is in a row beside the record. The room ends because of failed undos
+    and of those in progress.
+    """
+    undos = (task.step(name).process_state in NOT_UNDONE for name in task.added)
+    return MOST_ADDED_UNDOS - sum(undos)
+
+
+def _effective_state(task: Task, record: StepRecord) -> ProcessState:
+    """The step's state as the task's state is derived from it.
+
+    A step that is undone while its task goes on counts as Processing or Pending, not as Undoing.
+    """
+    ends_in_undo = task.ending is not None and task.ending.undo
+    if record.process_state is ProcessState.UNDOING and not ends_in_undo:
+        return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
+    return record.process_state
+
+
+def _is_unfinished(plan: Plan | None, task: Task, ending: Termination) -> bool:
+    """Whether an ending task still has attempts in progress or compensations to make."""
+    records = task.steps.values()
+    if any(record.under_way for record in records):
+        return True
+    if plan is None:
+        return False
+    undoing = [one for one in records if one.process_state is ProcessState.UNDOING]
+    if any(goes_on_after_undo(ending, record) for record in undoing):
+        return True
+    if room_for_undos(task) <= 0 and not undoing:
+        return False  # so many undos have failed that no other one begins
+    return any(map(ending.undoes, left_to_undo(plan, task.steps)))
+
+
+def _end_state(plan: Plan | None, task: Task, ending: Termination) -> TaskState:
+    """The end state of the task.
+
+    Archived if an undo has failed, or cannot be made because the plan is missing: an operator
+    decides.
+    """
+    states = {record.process_state for record in task.steps.values()}
+    if plan is None and (ending.undo or ProcessState.UNDOING in states):
+        return TaskState.ARCHIVED
+    if ending.undo and ProcessState.UNDO_ERROR in states:
+        return TaskState.ARCHIVED
+    return ending.how
