@@ -62,6 +62,7 @@ class Templates:
             state=state_mark,
             number=number,
             at_least=at_least,
+            first_upper=first_upper,
             state_class=class_of,
         )
 
@@ -99,6 +100,11 @@ class Templates:
 def inert_lines(text: object) -> str:
     """Return a text of several lines, each of which is inert."""
     return "\n".join(inert(line) for line in str(text).split("\n"))
+
+
+def first_upper(text: str) -> str:
+    """Return a text that begins with a capital letter; the rest of it stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def number(count: object) -> Markup:
