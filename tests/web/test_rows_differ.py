@@ -26,7 +26,9 @@ BODIES = [
     "7",
 ]
 ARTICLE = re.compile(r'<article class="letter.*?</article>', re.DOTALL)
-NEITHER_ID_NOR_TIME = re.compile(r'Message <code>[^<]*</code>|<time[^>]*>[^<]*</time>|\?message=[^"]*')
+NEITHER_ID_NOR_TIME = re.compile(
+    r'Message <code>[^<]*</code>|<time[^>]*>[^<]*</time>|\?message=[^"]*'
+)
 
 
 def rows(html: str) -> list[str]:

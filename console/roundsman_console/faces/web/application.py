@@ -152,7 +152,8 @@ class Console:
         elsewhere = values.get(registry.GOES_TO)
         if elsewhere:
             return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
-        shown = {**values, "causes": causes(unread_of(values)), "every": self._read_every(path)}
+        # A page that has not read everything yet says itself how soon it is read again.
+        shown = {"every": self._read_every(path), **values, "causes": causes(unread_of(values))}
         return HTMLResponse(self.templates.render(template, shown, path=path))
 
     def error(self, status: HTTPStatus, sentence: str, *, path: str = "") -> HTMLResponse:

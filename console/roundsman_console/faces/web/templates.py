@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -63,6 +63,7 @@ class Templates:
             number=number,
             at_least=at_least,
             first_upper=first_upper,
+            query=query,
             state_class=class_of,
         )
 
@@ -126,6 +127,11 @@ def at_least(count: Count) -> Markup:
     if not count.count:  # all that were looked at are others
         return Markup('<span class="zero" title="Not all orders were read">not counted</span>')
     return Markup("at least {}").format(number(count.count))
+
+
+def query(fields: Mapping[str, object]) -> str:
+    """Return the query of an address with these fields; a field that is None is left out."""
+    return urlencode({name: value for name, value in fields.items() if value is not None})
 
 
 def path_part(text: object) -> str:

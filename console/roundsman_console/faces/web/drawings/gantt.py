@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.task import Task, fan_out_of, item_place
 from roundsman_console.faces.web.drawings.axis import SCALE, Axis, axis_of
 from roundsman_console.faces.web.drawings.graph import LEAST_ADVANCED
 from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.step_times import (
     FAILURES,
+    RowsByStep,
     StepTime,
     TimeKind,
     open_times,
@@ -20,6 +21,8 @@ from roundsman_console.facts.order.timeline import moment
 
 MOST_LINES = 16
 """With more lines than this, the steps that were done at their first attempt share lines."""
+MOST_DRAWN = 40
+"""The number of lines that are drawn of an order; those of steps with trouble come first."""
 MOST_ITEMS = 8
 """So many items of a fan-out have a line of their own, beside that of the fan-out."""
 LABEL = 26
@@ -99,15 +102,18 @@ class TimeRow:
 
     @property
     def since(self) -> str:
-        """When it began, in UTC."""
-        return f"{'' if self.time.since_known else 'after '}{moment(self.time.since, self.day)}"
+        """When it began, in UTC; to the millisecond if it lasted less than a second."""
+        return f"{'' if self.time.since_known else 'after '}{self._moment(self.time.since)}"
 
     @property
     def until(self) -> str:
         """When it ended, in UTC."""
         if self.time.end == "goes on":
             return "goes on"
-        return f"{'' if self.time.until_known else 'before '}{moment(self.time.until, self.day)}"
+        return f"{'' if self.time.until_known else 'before '}{self._moment(self.time.until)}"
+
+    def _moment(self, instant: int) -> str:
+        return moment(instant, self.day, exact=self.time.until - self.time.since < SECOND)
 
     @property
     def lasted(self) -> str:
@@ -130,6 +136,8 @@ class Bars:
     """The steps that have no line, because nothing of them has begun."""
     inexact: bool
     """Whether a begin or an end is not known."""
+    not_drawn: int = 0
+    """The number of further lines, which are not drawn."""
 
 
 def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
@@ -139,7 +147,8 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
     """
     task, names, history = facts.task, facts.names, facts.history
     end = max(task.ended_at if task.ended_at is not None else facts.at, task.created_at + 1)
-    times = {one.name: step_times(one, end) for one in facts.steps}
+    rows = RowsByStep(history)
+    times = {one.name: step_times(one, end, rows) for one in facts.steps}
     opened = open_times(facts, end)
     every = [*opened, *(one for found in times.values() for one in found)]
     axis = axis_of(
@@ -156,9 +165,9 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
         tuple(marks.get(None, ())),
     )
     begun = [name for name in names if times[name] or name in marks]
+    named = [*_lines(begun, times, marks, trouble)]
     lines = [
-        _line(label, lined, task, times, marks, axis)
-        for label, lined in _lines(begun, times, marks, trouble)
+        _line(label, lined, task, times, marks, axis) for label, lined in _drawn_of(named, trouble)
     ]
     in_words = tuple(
         TimeRow(name, what_words(one), one, task.created_at)
@@ -168,7 +177,19 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
     inexact = any(not (one.since_known and one.until_known) for one in every)
     lined_up = {fan_out_of(name) for name in begun}
     idle = tuple(name for name in names if fan_out_of(name) not in lined_up)
-    return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact)
+    left_out = len(named) - len(lines)
+    return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact, left_out)
+
+
+def _drawn_of(
+    lines: Sequence[tuple[str, list[str]]], trouble: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Return at most MOST_DRAWN of the lines, in their order; those with trouble are among them."""
+    troubled = {*trouble}
+    places = sorted(
+        range(len(lines)), key=lambda place: (troubled.isdisjoint(lines[place][1]), place)
+    )
+    return [lines[place] for place in sorted(places[:MOST_DRAWN])]
 
 
 def _busy(times: Sequence[StepTime]) -> Iterator[tuple[int, int]]:

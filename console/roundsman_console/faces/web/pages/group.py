@@ -98,6 +98,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "effects_of": order_effects,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
+        "released": released if not held and is_quiet_since(released, group) else None,
         "step_now": _step_now(
             group, begun=bool(runs) or (not held and is_quiet_since(released, group))
         ),
