@@ -49,9 +49,9 @@ def test_of_a_page_that_has_changed_the_parts_that_are_the_same_are_empty(browse
     assert "input" in same
     assert "history" not in same
     assert "steps" not in same
-    assert len(changed) < len(whole)
     assert next_tag != tag
     _, again, _ = live(browser, "/orders/ord-1")
+    assert len(changed) < len(again)
     for name in same:
         part = re.compile(f'<section aria-labelledby="{name}".*?</section>', re.DOTALL)
         assert part.findall(again) == part.findall(whole), name
@@ -59,6 +59,7 @@ def test_of_a_page_that_has_changed_the_parts_that_are_the_same_are_empty(browse
 
 def test_an_order_of_900_steps_is_not_sent_again(browser: Browser) -> None:
     store(loop_of(900), browser.inspector.stack, "ord-1")
+    browser.operator.world.clock.now += 3 * 3_600_000  # after what its history says
     _, whole, tag = live(browser, "/orders/ord-1")
     browser.operator.world.clock.now += 3_000
     status, text, _ = live(browser, "/orders/ord-1", tag)

@@ -40,11 +40,12 @@ from roundsman_console.facts.overview.queues import (
 from roundsman_console.facts.overview.stats import NEWEST
 from roundsman_console.facts.set_aside.queues import sources
 
-REQUESTS = 38
-"""The most requests of one reading. With its chart, the overview asks at most 40 times."""
-IN_ANY_CASE = 10
-"""What every reading may ask for: the failure groups, the holds twice, the read marks, the leases
-twice, the alarms, the ages of messages, the orders of the day, and a plan."""
+REQUESTS = 37
+"""The most requests of one reading. With the metrics of its charts, the overview asks at most 40
+times."""
+IN_ANY_CASE = 7
+"""What every reading may ask for: the failure groups, the holds twice, the read marks, the leases,
+the alarms, and the ages of messages."""
 SHARDS_A_READING = 12
 READ_HERE = 200
 """The number of open orders that are read, those that are due first."""
@@ -144,6 +145,7 @@ class Glance:
                 if found is not None:
                     return of_all(found, at)
                 self._large_until = at + LARGE_FOR
+            allowance.take(1)  # the leases, which say how many shards there are
             keys = [(lane, shard) for lane in _LANES for shard in self.stack.every_shard]
             many = allowance.take(min(SHARDS_A_READING, len(keys)))
             chosen = _longest_ago({key: one.at for key, one in self._shards.items()}, keys, many)
@@ -306,5 +308,6 @@ def counted_now(rows: Iterable[Group], seen: OrdersSeen | None, at: int) -> list
 
 
 def requests_to_load(orders: int) -> int:
-    """Return how many requests it takes to read so many orders, with what masks their values."""
-    return 2 * -(-orders // AT_ONCE)
+    """Return how many requests it takes to read so many orders, with what masks their values: the
+    tasks and the orders, AT_ONCE together, and a plan."""
+    return 2 * -(-orders // AT_ONCE) + 1 if orders else 0

@@ -41,6 +41,8 @@ from roundsman_console.inspector import Inspector
 S = TypeVar("S")
 T = TypeVar("T")
 
+MOST_STANDING = 50
+"""The number of things that need attention that are listed, the worst first."""
 SOON = 2
 """Seconds until a page is read again that has not seen everything yet."""
 _GLANCES: WeakKeyDictionary[Inspector, Glance] = WeakKeyDictionary()
@@ -115,6 +117,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
         "report": report,
         "standing": found.findings,
+        "most_standing": MOST_STANDING,
         "page_of": page_of,
         "all_read": is_whole and is_read and report.value is not None,
         "failures": failures,
