@@ -108,7 +108,9 @@ def hold(person: Person) -> None:
     person.fill("Reason for the hold", "it declines every card", above=HOLD)
     shown = person.sends("Hold", show=HOLD)
     assert "payment would make no new call for 30 min:" in shown
-    person.reads("Done: payment is held for 30 min, until ", "Undo: release payment", "it declines every card")
+    person.reads(
+        "Done: payment is held for 30 min.", "Undo: release payment", "it declines every card"
+    )
     person.block = ""
     person.finds_it_accessible()
 

@@ -31,10 +31,10 @@ class Held(Result):
             return self.lines()
         hold = self.by_operator.hold
         return [
-            f"Done: {hold.agent} is held for {_lasts(hold)}, until {second(hold.until)}.",
+            f"Done: {hold.agent} is held for {_lasts(hold)}.",
             "Calls under way at its service may finish. A step that waits for it counts no "
             "attempt, and its complete-by moves by the time waited.",
-            "The hold ends by itself then.",
+            "The hold ends by itself after that.",
         ]
 
     def lines(self) -> Sequence[str]:

@@ -32,6 +32,9 @@ NAVIGATION = (
     ("/doctor", "Doctor"),
 )
 
+LONGEST_PATH = 4_000
+"""The number of characters of an address to which a page leads back; a longer one was made up."""
+
 
 class Templates:
     """The templates of the console for one stack."""
@@ -74,7 +77,9 @@ class Templates:
 
         `path` is its own, with its query.
         """
-        session = current_session()
+        session, place = current_session(), path.partition("?")[0]
+        if len(path) > LONGEST_PATH:
+            path = place if len(place) <= LONGEST_PATH else "/"
         shared = {
             "stack": self._where.stack,
             "where": self._where,
@@ -86,7 +91,7 @@ class Templates:
             "person": session.person,
             "navigation": NAVIGATION,
             "path": path,
-            "place": path.partition("?")[0],
+            "place": place,
             "form_token_name": FORM_TOKEN,
             "form_token": session.form_token,
             "now": now(),

@@ -1,7 +1,8 @@
 """The times of an order's steps as bars on a broken axis: attempts, undos, waits, holds. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND, format_duration
@@ -99,10 +100,12 @@ class TimeRow:
     time: StepTime
     day: int
     """An instant (epoch ms) of the day whose date is left out."""
+    close: Collection[int] = ()
+    """The instants (epoch ms) that are less than a second from another one of the table."""
 
     @property
     def since(self) -> str:
-        """When it began, in UTC; to the millisecond if it lasted less than a second."""
+        """When it began, in UTC; to the millisecond if that is less than a second from another."""
         return f"{'' if self.time.since_known else 'after '}{self._moment(self.time.since)}"
 
     @property
@@ -113,7 +116,7 @@ class TimeRow:
         return f"{'' if self.time.until_known else 'before '}{self._moment(self.time.until)}"
 
     def _moment(self, instant: int) -> str:
-        return moment(instant, self.day, exact=self.time.until - self.time.since < SECOND)
+        return moment(instant, self.day, exact=instant in self.close)
 
     @property
     def lasted(self) -> str:
@@ -169,8 +172,11 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
     lines = [
         _line(label, lined, task, times, marks, axis) for label, lined in _drawn_of(named, trouble)
     ]
+    close = _close(
+        [at for found in times.values() for one in found for at in (one.since, one.until)]
+    )
     in_words = tuple(
-        TimeRow(name, what_words(one), one, task.created_at)
+        TimeRow(name, what_words(one), one, task.created_at, close)
         for name in names
         for one in times[name]
     )
@@ -190,6 +196,12 @@ def _drawn_of(
         range(len(lines)), key=lambda place: (troubled.isdisjoint(lines[place][1]), place)
     )
     return [lines[place] for place in sorted(places[:MOST_DRAWN])]
+
+
+def _close(instants: Iterable[int]) -> frozenset[int]:
+    """Return the instants (epoch ms) that are less than a second from the next or the last one."""
+    near = (pair for pair in pairwise(sorted({*instants})) if pair[1] - pair[0] < SECOND)
+    return frozenset(chain.from_iterable(near))
 
 
 def _busy(times: Sequence[StepTime]) -> Iterator[tuple[int, int]]:

@@ -31,7 +31,7 @@ from roundsman_console.facts.finding.glance import (
 from roundsman_console.facts.finding.report import Finding, Looking
 from roundsman_console.facts.finding.standing import standing_alerts
 from roundsman_console.facts.finding.table import StandingKind
-from roundsman_console.facts.group.retried import read_retries
+from roundsman_console.facts.group.retried import Retries, read_retries
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.open_orders import OpenOrders, load_open
 from roundsman_console.facts.orders.reasons import reason_of
@@ -73,7 +73,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     )
     retries = _of(
         opened,
-        lambda found: read_retries(stack, found, at, allowance.take(HISTORIES)),
+        lambda found: _retries(stack, found, at, allowance),
         "the orders that are retried",
     )
     alerts = part(
@@ -149,6 +149,13 @@ def _opened(stack: DeployedStack, seen: OrdersSeen, allowance: Allowance) -> Ope
 def _failures(stack: DeployedStack, seen: OrdersSeen, allowance: Allowance) -> list[Task]:
     allowance.take(requests_to_load(len(seen.newest_archived)))
     return load_failures(stack, seen.newest_archived) if seen.newest_archived else []
+
+
+def _retries(stack: DeployedStack, opened: OpenOrders, at: int, allowance: Allowance) -> Retries:
+    histories = min(HISTORIES, allowance.left)
+    found = read_retries(stack, opened, at, histories)
+    allowance.take(min(histories, len(found.causes)))
+    return found
 
 
 def _set_aside(glance: Glance, at: int, allowance: Allowance) -> Iterable[Finding]:
