@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
+import boto3
 import pytest
 
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
@@ -12,7 +14,6 @@ from roundsman.model.states import TaskState
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.drawings.columns import MOST_BARS, failure_curve
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.released import ReleasedHere
 from roundsman_console.facts.group.effects import order_effects
@@ -472,6 +473,13 @@ def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
         said = still_fails(group, at, released=released)
         assert f": no order has failed so since{words}" in said
         assert said.count(";") == (1 if words else 0)
+    late = group.last_at + 9 * MINUTE
+    for succeeded, words in (
+        (None, "9 min. Whether an order has come to charge_card since is not known here."),
+        (0, "9 min, and no attempt of charge_card succeeded since."),
+        (2, "9 min, and 2 attempts of charge_card succeeded since."),
+    ):
+        assert still_fails(group, late, succeeded=succeeded).endswith(words)
     retried = replace(group, how="retried")
     released = ReleasedHere("payment", at, "amy", "", None)
     assert "no further order has failed so since" in still_fails(retried, at, released=released)
@@ -527,19 +535,56 @@ def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> No
     browser.operator.world.clock.now += 10 * MINUTE
     page = browser.page(f"/groups/{declined}")
     assert "No order has failed so in the last 10 min. Whether an order has come" in page
-    assert "Failures of the orders that are in the group now, in each" in page
+    assert "orders that failed with this reason: the orders that are in the group now" in page
 
 
-def test_the_curve_has_few_bars_and_every_failure() -> None:
-    assert failure_curve([], 1_000) is None
-    hour = 60 * MINUTE
-    for span in (0, 1_000, 90_000, hour, 40 * hour, 9_000 * hour):
-        failures = [1_000_000_000_000 + span * n // 7 for n in range(8)]
-        curve = failure_curve(failures, failures[-1])
-        assert curve is not None
-        assert len(curve.bars) <= MOST_BARS
-        assert sum(int(bar.words.partition(" ")[0]) for bar in curve.bars) == 8
-        assert max(bar.height for bar in curve.bars) == 48
+def measured(browser: Browser, metric: str, namespace: str, of: dict[str, str], *ago: int) -> None:
+    """CloudWatch has one value of the metric so many minutes ago each."""
+    at = browser.operator.world.clock.now
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace=namespace,
+        MetricData=[
+            {
+                "MetricName": metric,
+                "Dimensions": [{"Name": name, "Value": value} for name, value in of.items()],
+                "Timestamp": datetime.fromtimestamp((at - each * MINUTE) / 1000, tz=UTC),
+                "Value": 1.0,
+            }
+            for each in ago
+        ],
+    )
+
+
+def test_the_page_draws_since_when_they_fail_and_what_succeeded_since_and_who_did_what(
+    browser: Browser, declined: str
+) -> None:
+    world, own = browser.operator.world, "Roundsman/roundsman"
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Hold payment", Reason="<b>declines</b>")
+    person.sends("Hold now")
+    person.sends("Release payment", Reason="the rule is right")
+    person.sends("Release now")
+    world.clock.now += 12 * MINUTE
+    supervisor = browser.inspector.stack.output("SupervisorFunctionName")
+    step = {"workflow": "order_fulfilment", "step": "charge_card"}
+    measured(browser, "Invocations", "AWS/Lambda", {"FunctionName": supervisor}, *range(62))
+    measured(browser, "StepMs", own, step, 5, 5, 4)
+    page = browser.page(f"/groups/{declined}")
+    assert (
+        "Orders failed with this reason 12 min ago . Since then 3 attempts of charge_card" in page
+    )
+    hold, release = page.index("held payment for 30 min"), page.index("released payment: the rule")
+    assert hold < release
+    html = browser.html(f"/groups/{declined}")
+    assert "<b>declines" not in html
+    assert html.count('class="done done-hold"') == 1
+    assert html.count('class="done done-release"') == 1, "the stored release is the same one"
+    [document] = [browser.operator.reads("groups", "show", declined)["course"]]
+    assert isinstance(document, dict)
+    by_name = {one["name"]: one["counts"] for one in document["series"]}
+    assert sum(by_name["failed"]) == len(NAMES)
+    assert by_name["stepFailed"][-1] is None, "not yet known"
+    assert 0 in by_name["stepFailed"]
 
 
 def test_a_result_of_another_incident_is_not_shown(browser: Browser, declined: str) -> None:

@@ -14,7 +14,7 @@ from roundsman_console.faces.web.drawings.shapes import class_of, shape, state_m
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.session import FORM_TOKEN, current_session
 from roundsman_console.faces.web.time_style import STYLES, time_style
-from roundsman_console.faces.web.times import ago, left, sentence, until
+from roundsman_console.faces.web.times import ago, clock, left, sentence, until
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.order.step_text import span
 from roundsman_console.facts.orders.counts import Count
@@ -24,6 +24,7 @@ NAVIGATION = (
     ("/orders", "Orders"),
     ("/groups", "Failure groups"),
     ("/bulk", "Bulk runs"),
+    ("/shift", "Shift"),
     ("/dead-letters", "Dead letters"),
     ("/rejected", "Rejected"),
     ("/agents", "Agents"),
@@ -56,6 +57,7 @@ class Templates:
             plural=plural,
             span=span,
             ago=ago,
+            clock=clock,
             until=until,
             instant=iso,
             duration=format_duration,

@@ -11,13 +11,12 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.aws.links import aws_console_of
-from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
+from roundsman_console.aws.metrics import ENDS
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
 from roundsman_console.faces.web.background_checks import BackgroundChecks
-from roundsman_console.faces.web.cache import Cached
-from roundsman_console.faces.web.drawings.columns import chart
+from roundsman_console.faces.web.courses import course_of_stack
 from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.glance import (
@@ -48,17 +47,13 @@ SOON = 2
 _GLANCES: WeakKeyDictionary[Inspector, Glance] = WeakKeyDictionary()
 """What the readings of the overview have seen until now."""
 
-THROUGHPUT: Cached[Throughput] = Cached(
-    keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
-)
-"""The orders accepted and ended in the last day."""
 CHECKS = BackgroundChecks(
     keep=5 * MINUTE  # a check makes about a hundred requests
 )
 """What the doctor found. No reading of a page waits for it."""
 
 
-def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the overview. A part that cannot be read says so, and the others are shown.
 
     What one reading may ask is limited, so the first ones may not have seen everything: they say
@@ -88,15 +83,16 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     )
     stats = _of(orders, lambda seen: _stats(inspector, seen, opened.value, at), "orders by state")
     queues = part(lambda: glance.aged_queues(at), "queues with messages")
-    throughput = (
+    report = CHECKS.report(inspector)
+    published = report.value.looked.published if report.value else ()
+    course = (
         part(
-            lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
-            "the last 24 hours",
+            lambda: course_of_stack(inspector, given.get("period", ""), published),
+            "orders over time",
         )
         if inspector.stack.has_cloudwatch
         else None
     )
-    report = CHECKS.report(inspector)
     found = attention(alerts.value, stats.value, report.value, inspector.stack.supervisor_interval)
     unseen = glance.unseen_queues()
     is_whole = not unseen and orders.value is not None and orders.value.whole
@@ -111,8 +107,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "reads_on": reads_on,
         **({"every": SOON} if reads_on else {}),
         "states": [*TaskState],
-        "throughput": throughput,
-        "chart": chart(throughput.value) if throughput and throughput.value else None,
+        "course": course,
         "ends": ENDS,
         "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
         "report": report,
