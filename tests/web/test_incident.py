@@ -58,6 +58,7 @@ def declined(browser: Browser, with_declined: KeptStack) -> str:
     return str(world.task(NAMES[0]).failure)
 
 
+@pytest.mark.exhaustive
 def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declined: str) -> None:
     """docs/runbook/night.md: hold, repair, release, resubmit, and see that it is over."""
     world = browser.operator.world
@@ -92,6 +93,7 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     assert [world.effects(name) for name in NAMES] == [twice] * len(NAMES)
 
 
+@pytest.mark.exhaustive
 def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
     browser: Browser, declined: str
 ) -> None:
@@ -121,6 +123,7 @@ def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
     assert "/commands/" not in person.html, "nothing is offered for what is over"
 
 
+@pytest.mark.exhaustive
 def test_a_group_that_ended_without_a_bulk_run_is_a_page_and_not_an_error(
     browser: Browser, declined: str
 ) -> None:
@@ -133,6 +136,7 @@ def test_a_group_that_ended_without_a_bulk_run_is_a_page_and_not_an_error(
     assert "its id is f- and eight of" in browser.page("/groups/f-1", 404)
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
     browser: Browser, declined: str
 ) -> None:
@@ -428,6 +432,7 @@ def hold_and_release(browser: Browser) -> None:
     browser.work("release", agent="payment", reason="")
 
 
+@pytest.mark.exhaustive
 def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, declined: str) -> None:
     hold_and_release(browser)
     html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
@@ -440,6 +445,7 @@ def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, decli
     assert current_step(browser.html(f"/groups/{declined}")) == "2. Repair", "it is held again"
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_fails_after_the_release_leads_back_to_the_hold(
     browser: Browser, declined: str
 ) -> None:
@@ -485,6 +491,7 @@ def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
     assert "no further order has failed so since" in still_fails(retried, at, released=released)
 
 
+@pytest.mark.exhaustive
 def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
     browser: Browser, declined: str
 ) -> None:
@@ -498,6 +505,7 @@ def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
     assert "is not known here" not in page
 
 
+@pytest.mark.exhaustive
 def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
     browser: Browser, declined: str
 ) -> None:
