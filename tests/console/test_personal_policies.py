@@ -334,6 +334,7 @@ def documents(users: Users) -> dict[str, Parameters]:
     return documents_of(users.operator.world.stack)
 
 
+@pytest.mark.exhaustive
 def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
     roundsman_services: Services, roundsman_clock: Clock
 ) -> None:

@@ -101,7 +101,7 @@ def test_each_attempt_wait_undo_and_resubmission_is_a_bar() -> None:
         *("attempt 1, failed", "wait", "attempt 2, failed", "undo, done"),
         "attempt of round 2, done",
     ]
-    assert [row.since for row in found.rows][:2] == ["after 08:00:00", "08:00:00"]
+    assert [row.since for row in found.rows][:2] == ["after 08:00:00.000", "08:00:00.500"]
     assert found.rows[0].lasted == "at most 500 ms"
     assert [mark.kind for mark in line.marks] == ["failed", "failed"]
 
@@ -172,6 +172,7 @@ def test_steps_that_go_on_side_by_side_share_a_line() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_no_bar_is_outside_and_the_shortest_one_is_seen() -> None:
     for order in (chain_of(100, 77), fan_of(100, 71, 7), chain_of(40, 17, undo=True)):
         for line in drawn(order).lines:

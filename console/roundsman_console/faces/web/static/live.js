@@ -12,6 +12,7 @@ const NO_ANSWER = "The console does not answer. It ended, or this machine was as
 
 let nextReading = null; // the timer
 let asking = null; // aborts the request for the page
+let known = ""; // the fingerprints of the parts that are shown, as the last reading told them
 let isSilent = false; // whether the console did not answer, and so not AWS
 
 function isLive() {
@@ -62,7 +63,25 @@ function keepOldParts(fresh) {
   }
 }
 
+// A part that is the same was not sent again.
+function keepSameParts(fresh) {
+  for (const same of fresh.querySelectorAll("section[data-same]")) {
+    const name = CSS.escape(same.getAttribute("aria-labelledby"));
+    const shown = document.querySelector(`#main section[aria-labelledby="${name}"]`);
+    if (shown) same.replaceWith(shown.cloneNode(true));
+    else known = ""; // it is sent as a whole the next time
+  }
+}
+
+// Nothing is new: only the time of the reading is.
+function showSame(readAt) {
+  learnClock(readAt);
+  document.getElementById("read-at").dateTime = readAt;
+  succeed();
+}
+
 function showPage(fresh) {
+  keepSameParts(fresh);
   keepOldParts(fresh);
   morph(document.getElementById("main"), fresh.getElementById("main"));
   const readAt = fresh.getElementById("read-at").dateTime;
@@ -78,10 +97,15 @@ async function readAgain() {
   const tooLong = setTimeout(() => mine.abort("too long"), PAGE_WITHIN);
   try {
     const page = location.pathname + location.search;
-    const answer = await fetch(`/live?page=${encodeURIComponent(page)}`, { signal: mine.signal });
+    const answer = await fetch(`/live?page=${encodeURIComponent(page)}`, {
+      signal: mine.signal,
+      headers: known ? { "If-None-Match": known } : {},
+    });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (mine !== asking) return;
-    if (answer.ok) showPage(fresh);
+    if (answer.ok || answer.status === 304) known = answer.headers.get("ETag") ?? "";
+    if (answer.status === 304) showSame(answer.headers.get("Read-At"));
+    else if (answer.ok) showPage(fresh);
     else fail(sentenceOf(fresh), answer.status === 403);
   } catch {
     if (mine !== asking) return; // this tab was hidden, or asked again
