@@ -36,6 +36,9 @@ JUNIT := -o junit_family=xunit1 --junit-xml
 # A crash at each call is one test that takes minutes, and more on a busy machine.
 PATIENT := -o faulthandler_timeout=7200
 VERIFIED := $(BIN)/python -m tools.verified
+# After a run in which something failed, and a change of tests only: AGAIN=1 runs what has not passed.
+AGAIN ?=
+PART = $(VERIFIED) part $(if $(AGAIN),--again)
 SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 50000,$(SOAK_ORDERS)),SOAK_ORDERS) \
 	$(if $(strip $(MUTANTS)),MUTANTS) $(if $(strip $(ENGINE_MUTANTS)),ENGINE_MUTANTS))
 
@@ -123,26 +126,26 @@ long: engines ## Run what takes minutes each: an outage, a backlog, an urgent or
 # Whatever fails, `finish` says which part it was, and writes nothing.
 .PHONY: verify
 verify: engines ## Run all the proof there is (docs/explanation/reliability.md)
-	@$(VERIFIED) begin --smaller "$(SMALLER)"
+	@$(if $(AGAIN),$(if $(SMALLER),$(error AGAIN=1 runs whole parts: leave out $(SMALLER)),:),$(VERIFIED) begin --smaller "$(SMALLER)")
 	@{ $(MAKE) --no-print-directory verify-in-process && \
 	  $(MAKE) --no-print-directory -j 2 verify-servers verify-processor; } || true
 	@$(VERIFIED) finish
 
 .PHONY: verify-in-process verify-servers verify-processor
 verify-in-process:
-	@$(VERIFIED) part in-process $(VERIFY)/in-process.xml -- \
+	@$(PART) in-process $(VERIFY)/in-process.xml -- \
 	  $(BIN)/python -m pytest $(PATIENT) -n 2 --dist worksteal -m "$(ALONE)" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
 verify-servers:
-	@$(VERIFIED) part servers $(VERIFY)/servers.xml -- \
+	@$(PART) servers $(VERIFY)/servers.xml -- \
 	  $(BIN)/python -m pytest $(PATIENT) -m "(engine or stack or browser) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
 verify-processor:
-	@$(BEHIND) $(VERIFIED) part proof $(VERIFY)/proof.xml -- \
+	-@$(BEHIND) $(PART) proof $(VERIFY)/proof.xml -- \
 	  $(BIN)/python -m pytest $(PATIENT) -n 2 --dist worksteal -m "verify and not long and not engine and not stack and not browser" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
-	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
+	-@$(BEHIND) $(PART) mutants $(VERIFY)/mutants.json -- \
 	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
-	@$(BEHIND) $(VERIFIED) part engine-mutants $(VERIFY)/engine-mutants.json -- \
+	-@$(BEHIND) $(PART) engine-mutants $(VERIFY)/engine-mutants.json -- \
 	  $(FIXED_ORDER) $(BIN)/python -m tools.mutants.engine --report $(VERIFY)/engine-mutants.json $(ENGINE_MUTANTS)
-	@$(BEHIND) $(VERIFIED) part soak $(VERIFY)/soak.json -- \
+	-@$(BEHIND) $(PART) soak $(VERIFY)/soak.json -- \
 	  $(BIN)/python -m tools.soak --orders $(SOAK_ORDERS) --report $(VERIFY)/soak.json
 
 .PHONY: mutants

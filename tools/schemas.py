@@ -47,6 +47,7 @@ from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
+from roundsman_console.facts.shift import report as shift
 from roundsman_console.facts.table import record as tables
 from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
@@ -98,9 +99,10 @@ DOCUMENTS: Mapping[str, object] = {
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesReport),
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
+    "shift": shift.Shift,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,
-    "stats": stats.StatsReading,
+    "stats": stats.StatsAndCourse,
     "signal": events.SignalDocument,
     "submit": events.SubmitDocument,
     "timeline": tasks.TimelineDocument,

@@ -1,14 +1,15 @@
 """Records the results of `make verify`: the counts of each part, and the sources that passed.
 
     python -m tools.verified begin [--smaller WHY]   # delete the results of the last run
-    python -m tools.verified part NAME REPORT -- COMMAND ...
+    python -m tools.verified part [--again] NAME REPORT -- COMMAND ...
     python -m tools.verified finish                  # write docs/verified.json if all parts passed
     python -m tools.verified status                  # print the number of unverified commits
 
 A part is a command that writes a report: JUnit XML from pytest, otherwise one JSON object. The exit
-code of the part is that of the command. `finish` writes nothing and fails if a part failed or did
-not run, or if the sources changed during the run. It writes nothing and succeeds if the run was a
-smaller one.
+code of the part is that of the command. With --again, a part that has passed is not run; of a part
+of pytest that has failed, the failed tests are run, and the report has their new results. `finish`
+writes nothing and fails if a part failed or did not run, or if the sources changed during the run.
+It writes nothing and succeeds if the run was a smaller one.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from tools.failed_again import complete, failed_tests
 from tools.sources import SOURCES, NoHistory, hash_here, since
 from tools.totals import totals_of
 
@@ -74,6 +76,29 @@ def begin(project: Path, smaller: str) -> None:
     (folder / "begun.json").write_text(json.dumps(begun))
 
 
+def run_again(project: Path, name: str, report: Path, command: Sequence[str]) -> int:
+    """Run of the part what has not passed, and return the exit code.
+
+    That is for a change of tests only: `finish` notices one of the sources. Raises NotVerified if
+    an environment variable would exclude tests or let them pass.
+    """
+    if narrowed := [name for name in NARROWING if os.environ.get(name)]:
+        raise NotVerified(f"{', '.join(narrowed)} must not be set")
+    before, file = _part(project / REPORTS / f"{name}.part.json"), project / report
+    if before is not None and before.passed:
+        print(f"verify: {before.sentence()}", flush=True)
+        return 0
+    failed = failed_tests(file) if before is not None and file.suffix == ".xml" else []
+    if before is None or not failed:
+        return run_part(project, name, report, command)
+    first = file.rename(file.with_suffix(".first.xml"))
+    began = time.monotonic()
+    code = subprocess.run([*command, *failed], cwd=project, check=False).returncode
+    complete(file, first)
+    first.unlink()
+    return _record(project, name, report, code, before.seconds + round(time.monotonic() - began))
+
+
 def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> int:
     """Run the command, store the counts of its report, and return its exit code.
 
@@ -83,7 +108,10 @@ def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> 
     began = time.monotonic()
     (project / report).unlink(missing_ok=True)
     code = subprocess.run(command, cwd=project, check=False).returncode
-    seconds = round(time.monotonic() - began)
+    return _record(project, name, report, code, round(time.monotonic() - began))
+
+
+def _record(project: Path, name: str, report: Path, code: int, seconds: int) -> int:
     counts = counted(project / report)
     passed = code == 0 and bool(counts) and not counts.get("failed") and not counts.get("skipped")
     part = Part(name, passed, seconds, counts)
@@ -228,24 +256,30 @@ def main(arguments: Sequence[str] | None = None, project: Path = PROJECT) -> int
         "--smaller", default="", help="why this run proves less than a whole one"
     )
     part = verbs.add_parser("part")
+    part.add_argument("--again", action="store_true", help="run only what has not passed")
     part.add_argument("name", choices=PARTS)
     part.add_argument("report", type=Path)
     part.add_argument("command", nargs=argparse.REMAINDER)
     verbs.add_parser("finish")
     verbs.add_parser("status")
     asked = parser.parse_args(arguments)
+    try:
+        return _carried_out(asked, project)
+    except NotVerified as why:
+        print(f"verify: nothing is written: {why}")
+        return 1
+
+
+def _carried_out(asked: argparse.Namespace, project: Path) -> int:
     match asked.verb:
         case "begin":
             begin(project, asked.smaller)
         case "part":
             command = asked.command[1:] if asked.command[:1] == ["--"] else asked.command
-            return run_part(project, asked.name, asked.report, command)
+            runs = run_again if asked.again else run_part
+            return runs(project, asked.name, asked.report, command)
         case "finish":
-            try:
-                print(finish(project))
-            except NotVerified as why:
-                print(f"verify: nothing is written: {why}")
-                return 1
+            print(finish(project))
         case _:
             print(f"Verified: {status(project)}.")
     return 0

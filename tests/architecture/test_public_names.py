@@ -162,6 +162,7 @@ def private_imports() -> Iterator[tuple[Path, str]]:
                             yield path, module
 
 
+@pytest.mark.exhaustive
 def test_a_private_module_is_imported_by_its_own_package_and_its_tests_only() -> None:
     checked = list(private_imports())
     assert checked

@@ -142,6 +142,7 @@ def restored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Restored(function, *json.loads(ran.stdout.splitlines()[-1]))
 
 
+@pytest.mark.exhaustive
 def test_instances_of_one_snapshot_draw_and_are_named_differently(restored: Restored) -> None:
     one, other = restored.instances
     assert len(one) == len(other) == 1 + (restored.function in NAMED)

@@ -87,6 +87,7 @@ def test_the_step_of_the_page_is_added_and_every_command_of_the_page_runs(shop: 
     assert "5 passed" in run(shop, "make unit"), "two of each workflow, and that of the page"
 
 
+@pytest.mark.exhaustive
 def test_every_command_of_the_page_is_a_goal_of_make_or_a_verb(shop: Path) -> None:
     for command in commands((shop / "AGENTS.md").read_text(encoding="utf-8")):
         if command.startswith("make "):

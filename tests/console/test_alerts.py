@@ -159,6 +159,7 @@ def test_what_the_marks_say_stands_until_they_are_out_of_date(operator: Operator
     assert [one["kind"] for one in alerts(found)] == ["behind"]
 
 
+@pytest.mark.exhaustive
 def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> None:
     world = operator.world
     assert operator.types("alerts").stdout == "No alerts.\n"

@@ -177,6 +177,7 @@ def test_a_default_that_the_engine_does_not_take_is_one_sentence(
     )
 
 
+@pytest.mark.exhaustive
 def test_a_pydantic_model_is_an_input_which_the_functions_must_ship(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_pydantic_model_is_an_input_which_the_functions_must_ship(
     assert check() == (0, "No problem.")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("of", ["smoke/{}", "{}"])
 def test_an_event_file_that_no_longer_fits_the_input_is_named(
     shop: Path, check: Callable[[], tuple[int, str]], of: str

@@ -59,6 +59,7 @@ def test_an_undone_order_begins_again_with_another_token_which_is_not_shown(
     assert "tok_visa" not in history
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
     unsent: Operator,
 ) -> None:

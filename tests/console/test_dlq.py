@@ -57,6 +57,7 @@ def shown_of(found: dict[str, object]) -> dict[str, object]:
     return message
 
 
+@pytest.mark.exhaustive
 def test_dead_letters_are_listed_with_their_reason_and_stay_where_they_are(
     operator: Operator,
 ) -> None:

@@ -133,6 +133,7 @@ def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
     assert operator.world.task("ord-1").state in ("Retry", "Completed", "Active")
 
 
+@pytest.mark.exhaustive
 def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) -> None:
     world = operator.world
     world.submit(*(order(f"ord-{n}", processIn=86_400) for n in range(1, 6)))

@@ -117,6 +117,7 @@ def test_what_services_answered_is_left_out_unless_asked() -> None:
     assert "result" not in json.loads(line)["steps"][0]
 
 
+@pytest.mark.exhaustive
 def test_an_export_has_no_order_contents_unless_asked(operator: Operator, tmp_path: Path) -> None:
     operator.world.submit(order("ord-1", tenant="shop-1"), order("ord-2"))
     operator.world.run()

@@ -125,6 +125,7 @@ def test_the_commands_fit_what_is_the_matter() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422})

@@ -232,6 +232,7 @@ def test_a_release_of_all_ends_the_hold_and_wakes_what_waits(operator: Operator)
     assert commands(operator) == [inspect("ord-2")]
 
 
+@pytest.mark.exhaustive
 def test_a_share_wakes_only_its_own_orders_and_the_next_only_the_others(waiting: Operator) -> None:
     orders = {f"ord-{number}" for number in range(40)}
     ten = {name for name in orders if is_in_share(name, 10)}
@@ -251,6 +252,7 @@ def test_a_share_wakes_only_its_own_orders_and_the_next_only_the_others(waiting:
     assert "orders go on already" in waiting.types("release", "--all", "--share", "50").stderr
 
 
+@pytest.mark.exhaustive
 def test_a_share_in_which_few_fail_stays_released(waiting: Operator, quick: list[float]) -> None:
     fails(waiting, "ord-1")
     result = waiting.types("release", "--all", "--watch", "1m")
@@ -260,6 +262,7 @@ def test_a_share_in_which_few_fail_stays_released(waiting: Operator, quick: list
     assert holds_of(waiting.world).holds() == []
 
 
+@pytest.mark.exhaustive
 def test_what_failed_before_the_release_does_not_count_against_it(waiting: Operator) -> None:
     for number in range(30):
         task = waiting.world.task(f"ord-{number}")
@@ -272,6 +275,7 @@ def test_what_failed_before_the_release_does_not_count_against_it(waiting: Opera
     assert "0 of 10 woken orders failed" in shown
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("share", ["50", "100"])
 def test_a_share_of_which_too_many_fail_is_held_again(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str
@@ -298,6 +302,7 @@ def test_a_share_of_which_too_many_fail_is_held_again(
     )
 
 
+@pytest.mark.exhaustive
 def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +315,7 @@ def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     assert watched["heldAgain"]["released"] == 0
 
 
+@pytest.mark.exhaustive
 def test_orders_stay_released_if_watching_them_is_interrupted(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +332,7 @@ def test_orders_stay_released_if_watching_them_is_interrupted(
     assert holds_of(waiting.world).holds() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("share", ["50", "100"])
 def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_left_alone(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str
@@ -341,6 +348,7 @@ def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_lef
     assert holds_of(waiting.world).holds() == [OF_BEN]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("share", ["50", "100"])
 def test_a_hold_that_is_placed_at_the_same_moment_is_not_released(
     waiting: Operator, share: str
@@ -353,6 +361,7 @@ def test_a_hold_that_is_placed_at_the_same_moment_is_not_released(
     assert commands(waiting) == []
 
 
+@pytest.mark.exhaustive
 def test_a_hold_that_is_placed_as_orders_are_held_again_is_not_replaced(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

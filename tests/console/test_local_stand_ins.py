@@ -82,6 +82,7 @@ def test_none_start_where_the_services_are_named(project: Path, free_usual_port:
         assert local.record.stand_ins is None
 
 
+@pytest.mark.exhaustive
 def test_they_take_a_free_port_where_the_usual_one_is_in_use(
     project: Path, free_usual_port: int
 ) -> None:
@@ -92,6 +93,7 @@ def test_they_take_a_free_port_where_the_usual_one_is_in_use(
             assert answer.status == 200
 
 
+@pytest.mark.exhaustive
 def test_an_update_keeps_them_and_starts_those_that_have_ended(project: Path) -> None:
     with up(project) as local:
         instance = Instances(project).at(local.record.port)
@@ -107,6 +109,7 @@ def test_an_update_keeps_them_and_starts_those_that_have_ended(project: Path) ->
     assert has_ended(again.stand_ins)
 
 
+@pytest.mark.exhaustive
 def test_they_end_although_the_record_of_them_is_lost(project: Path) -> None:
     local = up(project)
     instance = Instances(project).at(local.record.port)

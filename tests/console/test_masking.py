@@ -51,6 +51,7 @@ def test_what_a_person_quotes_is_neither_stored_nor_logged(
     assert TOKEN not in logged
 
 
+@pytest.mark.exhaustive
 def test_what_is_shown_of_an_order_has_no_masked_value(undone: Operator, tmp_path: Path) -> None:
     for command in ("show", "timeline"):
         for options in ((), ("--json",)):

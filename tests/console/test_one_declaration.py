@@ -181,6 +181,7 @@ def test_it_is_in_the_help_and_its_printed_command_names_the_stack(
     assert hint("roundsman greet ann") == "roundsman greet --stack shop ann"
 
 
+@pytest.mark.exhaustive
 def test_it_is_in_the_history_and_on_the_page_of_the_order_to_which_it_was_sent(
     browser: Browser,
 ) -> None:

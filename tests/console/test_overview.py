@@ -159,6 +159,7 @@ def test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes() -
     assert lags_of(marks, at) == {"scheduler/commands": 720_000, "payment/replies": 2_000}
 
 
+@pytest.mark.exhaustive
 def test_stats_and_watch_show_states_queues_agents_and_the_newest_failures(
     operator: Operator,
 ) -> None:

@@ -73,8 +73,8 @@ READING = {
         "doctor",
         "export",
     ),
-    *("groups ls", "groups show", "ls", "rejected ls", "rejected show", "show", "stats"),
-    *("timeline", "watch", "why"),
+    *("groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
+    *("stats", "timeline", "watch", "why"),
 }
 ON_ONE = {
     *(
@@ -297,6 +297,7 @@ def of_groups(users: Users, world: Stack) -> None:
     users.types(BULK, "bulk", "pause", run_id)
     world.pass_time(70)
     users.types(VIEWER, "bulk", "show", run_id, "--orders")
+    users.types(VIEWER, "shift")
     users.types(VIEWER, "bulk", "watch", run_id, code=4)
     users.types(BULK, "bulk", "resume", run_id)
     world.pass_time(70)
@@ -333,6 +334,7 @@ def documents(users: Users) -> dict[str, Parameters]:
     return documents_of(users.operator.world.stack)
 
 
+@pytest.mark.exhaustive
 def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
     roundsman_services: Services, roundsman_clock: Clock
 ) -> None:

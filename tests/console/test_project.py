@@ -1038,6 +1038,7 @@ def checks(folder: Path, forked: CommandLine) -> tuple[int, dict[str, list[str]]
     return ran.returncode, document
 
 
+@pytest.mark.exhaustive
 def test_a_new_application_has_no_problem_and_a_timeout_that_is_too_short_is_one(
     shop: Path, forked: CommandLine
 ) -> None:

@@ -231,6 +231,7 @@ class NotDeployed(ProofProject):
         return
 
 
+@pytest.mark.exhaustive
 def test_the_course_sends_some_orders_twice_and_waits_for_their_ends_as_long_as_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

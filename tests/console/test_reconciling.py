@@ -237,6 +237,7 @@ def test_each_order_is_counted_by_what_is_done_about_it(operator: Operator) -> N
     assert counts(reconciles(operator, at)) == {"unreadable": 1}  # the other is archived
 
 
+@pytest.mark.exhaustive
 def test_the_commands_are_sent_at_the_rate_that_is_asked(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +248,7 @@ def test_the_commands_are_sent_at_the_rate_that_is_asked(
     assert pauses == [1 / 5] * (len(names) - 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rate", [0.4, 101.0, float("nan")])
 def test_a_rate_that_is_too_low_or_too_high_sends_nothing(operator: Operator, rate: float) -> None:
     _, at = restored(operator.world, not_at_all)

@@ -168,6 +168,7 @@ def prepare(operator: Operator) -> tuple[str, ...]:
     return ("restore", "prepare", "--to", iso(operator.world.clock.now), *YES)
 
 
+@pytest.mark.exhaustive
 def test_a_stack_goes_back_to_an_instant_and_its_settings_with_it(operator: Operator) -> None:
     world = operator.world
     client = world.dynamodb
@@ -262,6 +263,7 @@ def test_a_restore_that_dies_before_any_call_goes_on_by_the_same_commands(
     assert (states(world), concurrency(world)) == ({"Enabled"}, None)
 
 
+@pytest.mark.exhaustive
 def test_no_table_is_deleted_before_its_backup_is_available(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +290,7 @@ def test_no_table_is_deleted_that_somebody_has_written_to(operator: Operator) ->
     assert len(rows(world, "OrdersTableName")) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_stack_that_runs_again_is_not_replaced(operator: Operator) -> None:
     assert operator.types(*prepare(operator)).exit_code == 0
     function = operator.world.stack.outputs["SupervisorFunctionName"]
@@ -356,6 +359,7 @@ def test_a_file_of_another_restore_is_not_gone_on_with(operator: Operator) -> No
     assert "is no record of a restore" in result.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("by", ["stack", "name"])
 def test_the_tables_of_a_deleted_stack_or_of_an_import_are_put_in_place(
     operator: Operator, by: str

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
 from roundsman_console.facts.order.order_facts import OrderFacts
@@ -14,6 +16,7 @@ from tests.moto.orders import MOTO_SENDER, order
 from tests.support.steps import step_record
 
 
+@pytest.mark.exhaustive
 def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
     operator: Operator,
 ) -> None:

@@ -79,6 +79,7 @@ def test_steps_of_several_orders_cannot_be_named(operator: Operator) -> None:
     assert "--steps names the steps of one order." in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_question_names_the_part(operator: Operator) -> None:
     completed(operator)
     verb = UndoVerb.read({"steps": ["create_shipment, send_confirmation", "create_shipment"]})

@@ -159,6 +159,7 @@ def test_a_throttled_call_is_made_again_before_it_is_reported(
     assert aws.calls == 2
 
 
+@pytest.mark.exhaustive
 def test_without_a_network_each_verb_says_so(
     aws: OneAnswer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def piped(*words: str, **environment: str | None) -> str:
     return CliRunner(env={"COLUMNS": None, **environment}).invoke(app, words).stdout
 
 
+@pytest.mark.exhaustive
 def test_long_ids_are_folded_on_a_terminal_and_whole_in_a_pipe(operator: Operator) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "No"}})

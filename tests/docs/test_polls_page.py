@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from roundsman import Agent, NotYet
 from roundsman.model.events import Outcome
 from tests.support.agent_samples import Clock, reply, request
@@ -29,6 +31,7 @@ def names_of_the_page() -> dict[str, object]:
     return names
 
 
+@pytest.mark.exhaustive
 def test_its_own_tests_pass() -> None:
     names = names_of_the_page()
     tests = [name for name in names if name.startswith("test_")]

@@ -30,6 +30,7 @@ CORE = DOCS.parent / "layers" / "core" / "roundsman"
 BARE = f"# Title\n\n{begin('commands')}\n{END}\n\nMore.\n"
 
 
+@pytest.mark.exhaustive
 def test_the_generated_blocks_are_what_the_code_says(capsys: pytest.CaptureFixture[str]) -> None:
     if os.environ.get("REWRITE_PAGES"):
         assert main([]) == 0
@@ -53,6 +54,7 @@ def test_every_generated_page_says_what_writes_it() -> None:
         assert begin(block) in (DOCS / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_the_default_of_an_option_and_of_a_parameter_are_its_value() -> None:
     page = BLOCKS["commands"][1]()
     assert "\n- `--every` (`5`): " in page

@@ -30,6 +30,7 @@ def test_its_code_is_short(module: str, most: int) -> None:
     assert len((EXAMPLES / module).read_text(encoding="utf-8").splitlines()) < most
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("example", "tests"), PASSED.items())
 def test_its_own_tests_pass(example: str, tests: int) -> None:
     folder = EXAMPLES / example

@@ -181,6 +181,7 @@ class Life:
         return request.step, request.idempotency_key, request.attempt, by
 
 
+@pytest.mark.exhaustive
 @given(st.sampled_from(PLANS), st.lists(acts, max_size=40))
 @example(
     PLANS[1],

@@ -66,6 +66,7 @@ def sized(name: str) -> ParameterSet:
     return pytest.param(name, marks=pytest.mark.verify if longer else pytest.mark.exhaustive)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [sized(name) for name in SMALL])
 def test_no_state_breaks_an_invariant(name: str, record_property: Record) -> None:
     check(name, record_property)

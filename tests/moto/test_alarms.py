@@ -53,6 +53,7 @@ def troubles(world: Stack, capsys: pytest.CaptureFixture[str]) -> dict[MetricKey
     return found
 
 
+@pytest.mark.exhaustive
 def test_each_alarm_on_the_stacks_own_metrics_watches_what_its_functions_write(
     world: Stack, troubles: dict[MetricKey, list[float]]
 ) -> None:
@@ -138,6 +139,7 @@ def test_two_stacks_in_one_account_share_no_metric_and_no_alarm(
 SHARE = "UndoneShareAlarm"
 
 
+@pytest.mark.exhaustive
 def test_the_share_of_undone_orders_is_of_metrics_that_the_scheduler_writes(
     world: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -272,6 +272,7 @@ def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_with_an_
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world: Stack) -> None:
     healthy = [f"ord-{number}" for number in range(9)]
     world.submit(*map(order, healthy[:5]), order("poison"), *map(order, healthy[5:]))

@@ -74,6 +74,7 @@ def test_a_service_down_for_two_minutes_costs_no_order_an_attempt_once_its_circu
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_answers_that_refuse_open_no_circuit(world: Stack) -> None:
     world.faults({"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}})
     world.submit(*[order(f"ord-{number}") for number in range(7)])

@@ -254,6 +254,7 @@ def test_a_call_that_may_not_have_reached_aws_is_not_reported_as_a_refusal(world
         Client(nowhere).submit(event("ord-1"))
 
 
+@pytest.mark.exhaustive
 def test_the_complete_by_of_a_parked_order_moves_with_the_time(
     world: Stack, client: Client
 ) -> None:

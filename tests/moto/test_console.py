@@ -103,6 +103,7 @@ def test_an_order_that_is_rejected_is_an_exit_code_without_waiting_for_an_end(
     assert patience.now < 1
 
 
+@pytest.mark.exhaustive
 def test_the_id_of_another_order_is_refused_before_and_after_it_is_sent(
     world: Stack, patience: Patience
 ) -> None:
@@ -155,6 +156,7 @@ def test_what_every_workflow_would_reject_is_not_sent(
     assert world.waiting("SubmissionQueue") == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wait", [(), ("--wait", "60")])
 def test_a_stored_order_does_not_show_that_an_unchecked_event_is_accepted(
     world: Stack,
@@ -183,6 +185,7 @@ def test_a_stored_order_does_not_show_that_an_unchecked_event_is_accepted(
         assert "an order ord-1 was there before, and none was rejected" in again.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_time_of_an_unchecked_event_is_part_of_the_time_to_wait(
     world: Stack, patience: Patience, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +200,7 @@ def test_the_time_of_an_unchecked_event_is_part_of_the_time_to_wait(
         assert patience.now - start == pytest.approx(seconds)
 
 
+@pytest.mark.exhaustive
 def test_an_order_whose_content_may_not_be_read_is_told_apart_by_its_id(
     world: Stack, patience: Patience, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +241,7 @@ def test_a_cancellation_that_is_submitted_is_accepted_or_refused(world: Stack) -
     assert refused.stderr.endswith(" See: roundsman show ord-1\n")
 
 
+@pytest.mark.exhaustive
 def test_submit_waits_for_the_end_and_shows_the_progress_without_contents(world: Stack) -> None:
     sent = roundsman("submit", "-", "--wait", "60", typed=json.dumps(order("ord-1")))
     assert (sent.exit_code, sent.stdout) == (0, "")

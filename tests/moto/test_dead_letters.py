@@ -94,6 +94,7 @@ def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(world: Stack) -> N
             assert world.waiting("SchedulerQueue") == 0
 
 
+@pytest.mark.exhaustive
 def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(world: Stack) -> None:
     for operation in ("GetQueueAttributes", "SendMessage"):
         world.start_over()

@@ -89,6 +89,7 @@ def lines(world: Stack, capsys: pytest.CaptureFixture[str]) -> list[dict[str, ob
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_nothing_that_was_ordered_is_logged_and_every_line_says_whom_it_is_about(
     lines: list[dict[str, object]],
 ) -> None:

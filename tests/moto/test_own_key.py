@@ -72,6 +72,7 @@ def roles_with_the_key(key: str = KEY) -> set[str]:
     }
 
 
+@pytest.mark.exhaustive
 def test_everything_stored_is_under_the_key_and_an_order_completes(keyed: Stack) -> None:
     queues = keys_of_queues(keyed)
     assert len(queues) > 20

@@ -76,6 +76,7 @@ def test_a_dead_letter_of_an_agent_is_alerted_within_five_minutes(lean: Stack, q
     assert alerts_of(lean, alerts) == [("dead_letters", queue, "first")]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("queue", ["SubmissionQueue", "PaymentRequestQueue"])
 def test_messages_that_nobody_reads_are_alerted_after_twenty_minutes(
     lean: Stack, queue: str
@@ -115,6 +116,7 @@ def becomes_lean(stack: Stack) -> None:
     stack.redeploy()
 
 
+@pytest.mark.exhaustive
 def test_a_request_in_an_urgent_queue_of_a_stack_that_becomes_lean_is_not_lost(
     world: Stack,
 ) -> None:

@@ -36,6 +36,7 @@ def ended(proof: ProofOnMoto, numbers: range) -> ProofDocument:
     return proof.document(sent)
 
 
+@pytest.mark.exhaustive
 def test_an_order_completes_and_its_ledger_has_each_effect_once(proof: ProofOnMoto) -> None:
     found = ended(proof, range(1))
     asked = order_of(found.sent[0].order_id)

@@ -272,6 +272,7 @@ def test_a_declined_card_undoes_the_order_and_wakes_nobody(world: Stack) -> None
     assert world.bodies(alerts) == []
 
 
+@pytest.mark.exhaustive
 def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     world: Stack,
 ) -> None:

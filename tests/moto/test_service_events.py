@@ -54,6 +54,7 @@ def test_an_order_that_is_published_to_a_topic_completes(listing: Stack, raw: bo
     listing.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_a_rule_without_a_role_sends_completes(listing: Stack) -> None:
     events = boto3.client("events")
     pattern = json.dumps({"source": ["shop"]})

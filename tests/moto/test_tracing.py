@@ -66,6 +66,7 @@ def is_a_tree(found: list[dict[str, object]], trace: str) -> bool:
     return without == [first_segment(trace)] and parents <= ids
 
 
+@pytest.mark.exhaustive
 def test_one_order_is_one_trace_across_all_functions(traced: Stack) -> None:
     traced.submit(order("ord-1"))
     traced.run()

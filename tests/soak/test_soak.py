@@ -31,6 +31,7 @@ MUCH_IS_DONE = (7, 8, 10, 16)
 """Stories in which people and outside systems do all that they can: they are looked at first."""
 
 
+@pytest.mark.exhaustive
 def test_some_orders_of_random_stories_break_nothing() -> None:
     found = run_stories(range(100, 112))
     assert found.broken == []
@@ -81,6 +82,7 @@ def test_a_long_list_of_what_no_story_has_met_is_cut() -> None:
     assert f"{' | '.join(CALLS[:8])} and {len(CALLS) - 8} more;" in sentence
 
 
+@pytest.mark.exhaustive
 def test_a_story_counts_the_moves_of_its_steps_and_the_calls_that_were_hit() -> None:
     steps = transitions.STEPS
     found = run_stories([12, 13]).account
@@ -90,6 +92,7 @@ def test_a_story_counts_the_moves_of_its_steps_and_the_calls_that_were_hit() -> 
     assert transitions.STEPS is steps, "the table is that of before"
 
 
+@pytest.mark.exhaustive
 def test_a_story_is_the_same_again_from_its_seed() -> None:
     traces = []
     for _ in range(2):
@@ -132,6 +135,7 @@ def test_an_order_in_an_envelope_is_the_order_that_comes_without(
     assert Story(seed).run().wrapped > 0
 
 
+@pytest.mark.exhaustive
 def test_an_envelope_that_becomes_another_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def another(event: dict[str, Json], *, topic: str) -> str:
         return sns_notification({**event, "total": 20}, topic=topic)

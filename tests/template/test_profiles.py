@@ -175,6 +175,7 @@ def test_the_supervisor_watches_the_stack_where_alarms_do_not(profile: str) -> N
     assert needed & sids == (set() if profile == "full" else needed)
 
 
+@pytest.mark.exhaustive
 def test_lean_alerts_as_few_undone_orders_as_the_alarm_on_their_share_asks_for() -> None:
     def alerted(**settings: str) -> str:
         values = {f"Engine.{name}": value for name, value in settings.items()}

@@ -46,6 +46,7 @@ def test_a_guided_deployment_asks_at_most_ten_questions_of_the_application(
 CONSTRAINTS = ("Type", "AllowedPattern", "AllowedValues", "MaxLength", "MinValue", "MaxValue")
 
 
+@pytest.mark.exhaustive
 @TEMPLATES
 def test_a_parameter_is_checked_as_the_nested_stack_that_takes_it_checks_it(
     template_of: Callable[[Path], Path], tmp_path: Path

@@ -248,6 +248,7 @@ def test_an_entry_that_is_not_whole_is_refused(
         read_survivors(file)
 
 
+@pytest.mark.exhaustive
 def test_every_survivor_is_a_mutant_of_the_engine_and_its_test_exists() -> None:
     """So that who changes a line of the list finds out now, and not when the check is run."""
     made = {

@@ -103,6 +103,7 @@ def test_the_whole_is_all_of_the_lock(capsys: pytest.CaptureFixture[str]) -> Non
     assert {*asked(SETTINGS, [], ["dev"])} < names(LOCKED)
 
 
+@pytest.mark.exhaustive
 def test_what_the_tests_of_an_edit_import_at_once_is_in_their_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

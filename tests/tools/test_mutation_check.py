@@ -126,6 +126,7 @@ def test_an_error_of_another_kind_proves_nothing(
     assert judged[name].verdict is MutantVerdict.SURVIVED
 
 
+@pytest.mark.exhaustive
 def test_a_single_guard_is_held_where_its_test_fails_without_it(tmp_path: Path) -> None:
     found = check(project(tmp_path / "p"), MADE[:1], list[str]().append)
     assert found is not None
@@ -138,6 +139,7 @@ def test_nothing_is_judged_by_a_test_that_fails_as_it_is(tmp_path: Path) -> None
     assert "test_no_more_than_two" in reports[-1]
 
 
+@pytest.mark.exhaustive
 def test_two_guards_in_one_file_do_not_see_each_other(tmp_path: Path) -> None:
     """Both texts are of one length: what Python has compiled of the first must not be run."""
     tree = Tree(project(tmp_path / "p"), tmp_path / "copy")

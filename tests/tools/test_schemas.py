@@ -190,6 +190,7 @@ def test_a_document_names_the_values_of_the_inspectors_enum(
     assert get_args(literal) == tuple(enum)
 
 
+@pytest.mark.exhaustive
 def test_each_schema_is_one() -> None:
     for command in documents():
         Draft202012Validator.check_schema(schema_of(command))

@@ -111,6 +111,31 @@ def account(project: Path) -> dict[str, object]:
     return found
 
 
+def case(name: str, *, failed: bool = False, states: int = 1) -> str:
+    """A test of a report; it records how many states it has seen."""
+    return (
+        f'<testcase file="tests/test_a.py" name="{name}"><properties><property name="states" '
+        f'value="{states}"/></properties>{"<failure/>" if failed else ""}</testcase>'
+    )
+
+
+def suite(*cases: str) -> str:
+    failed = sum("<failure/>" in each for each in cases)
+    head = f'<testsuite tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">'
+    return f"<testsuites>{head}{''.join(cases)}</testsuite></testsuites>"
+
+
+def again(project: Path, report: str, code: int = 0) -> int:
+    """Run of the proof what has not passed; what it is asked to run is in the file `asked`."""
+    file = REPORTS / "proof.xml"
+    script = (
+        "import pathlib, sys; pathlib.Path('asked').write_text(' '.join(sys.argv[1:])); "
+        f"pathlib.Path({str(file)!r}).write_text({report!r}); sys.exit({code})"
+    )
+    command = [sys.executable, "-S", "-c", script]
+    return main(["part", "--again", "proof", str(file), "--", *command], project)
+
+
 # --- The account ---------------------------------------------------------------------------------
 
 
@@ -240,7 +265,7 @@ def test_what_was_verified_before_stays_known_with_its_date(project: Path) -> No
 
 def test_the_makefile_runs_each_part_once_and_says_in_check_what_is_unverified() -> None:
     makefile = (tool.PROJECT / "Makefile").read_text()
-    assert sorted(re.findall(r"\$\(VERIFIED\) part (\S+) ", makefile)) == sorted(PARTS)
+    assert sorted(re.findall(r"\$\(PART\) (\S+) ", makefile)) == sorted(PARTS)
     check = makefile.partition("\ncheck: ")[2].partition("\n\n")[0]
     assert "$(VERIFIED) status" in check
 
@@ -319,6 +344,7 @@ def test_sources_that_were_verified_are_reported_as_verified(
     assert status(checkout, capsys).startswith("Verified: these sources were verified on 20")
 
 
+@pytest.mark.exhaustive
 def test_the_commits_since_then_are_counted_that_touch_the_sources(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -385,3 +411,56 @@ def test_where_git_is_not_installed_the_number_is_not_known_either(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     assert "is not known: this is no git checkout" in status(checkout, capsys)
+
+
+# --- What runs again ------------------------------------------------------------------------------
+
+
+def test_only_the_failed_tests_run_again_and_the_report_has_their_new_results(
+    project: Path,
+) -> None:
+    run(project, but="proof")
+    part(project, "proof", suite(case("quiet"), case("test_b[x y]", failed=True)), code=1)
+    assert again(project, suite(case("test_b[x y]", states=7))) == 0
+    assert (project / "asked").read_text() == "tests/test_a.py::test_b[x y]"
+    assert main(["finish"], project) == 0
+    parts = account(project)["parts"]
+    assert isinstance(parts, list)
+    [proof] = [each for each in parts if each["name"] == "proof"]
+    assert proof["counts"] == {"passed": 2, "failed": 0, "skipped": 0, "states": 8}
+
+
+def test_a_test_that_fails_again_fails_the_part(project: Path) -> None:
+    run(project, but="proof")
+    part(project, "proof", suite(case("quiet"), case("loud", failed=True)), code=1)
+    assert again(project, suite(case("loud", failed=True)), code=1) == 1
+    assert main(["finish"], project) == 1
+
+
+def test_a_part_whose_failed_test_did_not_run_again_is_not_recorded(project: Path) -> None:
+    run(project, but="proof")
+    part(project, "proof", suite(case("quiet"), case("loud", failed=True)), code=1)
+    with pytest.raises(LookupError, match="loud"):
+        again(project, suite(case("quiet")))
+    assert main(["finish"], project) == 1
+
+
+def test_a_part_that_has_passed_does_not_run_again(project: Path) -> None:
+    run(project)
+    assert again(project, "not a report") == 0
+    assert not (project / "asked").exists()
+
+
+def test_a_part_that_did_not_run_is_run_whole(project: Path) -> None:
+    run(project, but="proof")
+    assert again(project, suite(case("quiet"))) == 0
+    assert (project / "asked").read_text() == ""
+
+
+def test_a_variable_that_lets_tests_pass_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(project, but="proof")
+    monkeypatch.setenv("EXPLORATION_RECORD", "1")
+    assert again(project, suite(case("quiet"))) == 1
+    assert "EXPLORATION_RECORD must not be set" in capsys.readouterr().out

@@ -50,6 +50,7 @@ def test_a_supervisor_that_misses_two_passes_needs_attention(
         assert (found[0].severity, found[0].since) == ("critical", visited_at)
 
 
+@pytest.mark.exhaustive
 def test_a_stack_whose_supervisor_never_ran_says_so_until_it_runs(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def started(browser: Browser, **fields: str) -> str:
     return str(runs[0]["runId"])
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> None:
     group = group_of(browser.operator)
     assert "Resubmit 8 orders" in browser.page(f"/groups/{group}")
@@ -93,6 +94,7 @@ def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> 
     assert browser.operator.reads("bulk", "ls")["runs"] == []
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_carried_out_by_the_stack_and_its_page_follows(browser: Browser) -> None:
     assert "No bulk run was started" in browser.page("/bulk")
     run = started(browser)
@@ -271,6 +273,7 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     )
 
 
+@pytest.mark.exhaustive
 def test_completed_orders_are_taken_back_by_a_filter_with_both_ends_of_a_time_span(
     before_none: Browser,
 ) -> None:

@@ -131,6 +131,7 @@ def test_restored_orders_are_shown_and_then_go_on(browser: Browser) -> None:
     assert "0 orders would go on" in browser.sends("reconcile", restored_to=iso(at))
 
 
+@pytest.mark.exhaustive
 def test_restored_orders_go_on_at_the_rate_of_the_form(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

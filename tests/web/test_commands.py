@@ -46,6 +46,7 @@ def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> No
     assert "c-77" in page
 
 
+@pytest.mark.exhaustive
 def test_a_part_of_a_completed_order_is_taken_back_by_the_names_of_its_steps(
     browser: Browser,
 ) -> None:
@@ -224,6 +225,7 @@ def test_an_order_that_has_changed_since_is_shown_again(browser: Browser) -> Non
 # ---- orders on hold -----------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_everything_is_held_and_goes_on_in_shares(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

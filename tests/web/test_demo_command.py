@@ -98,6 +98,7 @@ def test_without_the_packages_of_the_console_it_says_what_to_install(
     assert 'pip install "roundsman[ui]"' in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_port_in_use_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -27,6 +27,7 @@ SHOWN: Mapping[str, str] = {
     "dlq show": "/dead-letters",
     "export": "/export",
     "cost": "/cost",
+    "shift": "/shift",
 }
 """The commands that only look, with the page that shows what they print."""
 

@@ -29,6 +29,7 @@ def typed(browser: Browser, *options: str) -> str:
     return browser.operator.types("export", *options).stdout
 
 
+@pytest.mark.exhaustive
 def test_the_download_is_what_the_command_line_writes(declined: Browser) -> None:
     for query, options in (
         ("", ()),
@@ -44,6 +45,7 @@ def test_the_download_is_what_the_command_line_writes(declined: Browser) -> None
     assert "paymentToken" not in declined.client.get("/export/orders").text
 
 
+@pytest.mark.exhaustive
 def test_the_page_before_it_says_what_is_selected_and_asks_nothing(declined: Browser) -> None:
     assert 'href="/export?state=Undone"' in declined.html("/orders?state=Undone")
     page = declined.html("/export?state=Undone&older=2h")

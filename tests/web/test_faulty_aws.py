@@ -66,6 +66,7 @@ def read(browser: TestClient, address: str, status: int = 200) -> str:
     return text_of(answer.text)
 
 
+@pytest.mark.exhaustive
 def test_a_service_that_hangs_is_a_hole_in_a_whole_page_and_is_asked_once(
     aws: FaultyAws, browser: TestClient
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_service_that_hangs_is_a_hole_in_a_whole_page_and_is_asked_once(
     assert aws.asked["dynamodb"] > 10
 
 
+@pytest.mark.exhaustive
 def test_what_could_not_be_read_may_need_attention(aws: FaultyAws, browser: TestClient) -> None:
     aws.does = {"other": "AccessDenied", "dynamodb": FINDS_NOTHING, "sqs": HANGS}
     page = read(browser, "/")
@@ -86,6 +88,7 @@ def test_what_could_not_be_read_may_need_attention(aws: FaultyAws, browser: Test
     assert "RejectedQueue" in page.partition(NO_SQS)[2], "the banner names what is missing"
 
 
+@pytest.mark.exhaustive
 def test_an_aws_that_does_not_answer_at_all_ends_in_a_sentence(
     aws: FaultyAws, browser: TestClient
 ) -> None:
@@ -258,6 +261,7 @@ def test_what_is_not_there_is_not_asked_for_again(aws: FaultyAws, browser: TestC
     assert "data-live" not in answer.text
 
 
+@pytest.mark.exhaustive
 def test_only_pages_have_deadlines(aws: FaultyAws) -> None:
     aws.does = {"other": HANGS}
     with pytest.raises(Exception, match="timeout") as raised:

@@ -119,6 +119,7 @@ def group_of(visitor: Visitor) -> str:
     return next(iter(visitor.look.shop.failed().values()))
 
 
+@pytest.mark.exhaustive
 def test_everything_on_every_page_can_be_read(visitor: Visitor) -> None:
     failed = next(iter(visitor.look.shop.failed()))
     for address in (
@@ -183,6 +184,7 @@ def test_no_page_and_no_form_names_what_a_world_does_not_have_or_an_error_of_pyt
             assert found is None, f"{address}: {shown[found.start() - 200 : found.end() + 200]}"
 
 
+@pytest.mark.exhaustive
 def test_the_page_and_the_terminal_say_what_is_so_of_the_first_success(visitor: Visitor) -> None:
     said = visitor.carries_out("hold", agent="payment", seconds="30m", reason="it refuses")
     assert "not alerted" not in said
@@ -194,6 +196,7 @@ def test_the_page_and_the_terminal_say_what_is_so_of_the_first_success(visitor: 
     assert "aws logs" not in visitor.html(f"/groups/{group_of(visitor)}")
 
 
+@pytest.mark.exhaustive
 def test_hold_repair_release_and_resubmit_complete_the_orders(visitor: Visitor) -> None:
     failed, group = list(visitor.look.shop.failed()), group_of(visitor)
     assert visitor.done() == [False, False, False]
@@ -219,6 +222,7 @@ def test_the_button_needs_the_token_of_a_form(visitor: Visitor) -> None:
     assert not visitor.look.shop.service.knows_merchant
 
 
+@pytest.mark.exhaustive
 def test_a_console_without_a_guide_has_neither_sentences_nor_a_button(visitor: Visitor) -> None:
     session = BrowserSession(PORT + 1)
     app = application(visitor.look.inspector, session)
@@ -230,11 +234,13 @@ def test_a_console_without_a_guide_has_neither_sentences_nor_a_button(visitor: V
         assert client.post("/guide", data=real, headers=origin).status_code == 404
 
 
+@pytest.mark.exhaustive
 def test_a_live_page_is_read_more_often_than_that_of_a_stack(visitor: Visitor) -> None:
     assert 'data-every="2"' in visitor.html("/")
     assert 'data-every="1"' not in visitor.html("/groups")
 
 
+@pytest.mark.exhaustive
 def test_an_event_that_is_rejected_is_corrected_and_sent_again(visitor: Visitor) -> None:
     world = visitor.look.shop.world
     with visitor.look.shop.aws.lock:
@@ -255,6 +261,7 @@ def test_an_event_that_is_rejected_is_corrected_and_sent_again(visitor: Visitor)
     assert not world.post.put_aside
 
 
+@pytest.mark.exhaustive
 def test_an_order_goes_on_under_the_newest_plan(visitor: Visitor) -> None:
     """The stack's submission function is asked for it."""
     visitor.look.shop.repair()
@@ -274,6 +281,7 @@ def test_no_call_leaves_the_process(visitor: Visitor) -> None:
     assert boto3.client("sqs").meta.endpoint_url == "http://127.0.0.1:9"
 
 
+@pytest.mark.exhaustive
 def test_a_condition_that_fails_is_the_error_of_the_client(visitor: Visitor) -> None:
     client = boto3.client("dynamodb")
     with pytest.raises(client.exceptions.ConditionalCheckFailedException):

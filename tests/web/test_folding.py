@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def workflows(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[str, str]]:
     return after, kinds
 
 
+@pytest.mark.exhaustive
 @given(workflows())
 @settings(max_examples=300)
 def test_each_step_is_in_one_group_of_its_kind_each_line_is_kept_and_none_leads_back(

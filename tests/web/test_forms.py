@@ -279,6 +279,7 @@ def test_every_form_that_cannot_be_read_is_a_form_and_no_error_page(browser: Bro
             assert 'value="kept &lt;b&gt;"' in answer.text, command
 
 
+@pytest.mark.exhaustive
 def test_what_a_bulk_run_has_in_flight_is_named(browser: Browser) -> None:
     world = browser.operator.world
     world.submit({**order("ord-1"), **DECLINED})

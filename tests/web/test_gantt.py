@@ -172,6 +172,7 @@ def test_steps_that_go_on_side_by_side_share_a_line() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 def test_no_bar_is_outside_and_the_shortest_one_is_seen() -> None:
     for order in (chain_of(100, 77), fan_of(100, 71, 7), chain_of(40, 17, undo=True)):
         for line in drawn(order).lines:

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
+import boto3
 import pytest
 
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
@@ -12,7 +14,6 @@ from roundsman.model.states import TaskState
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.drawings.columns import MOST_BARS, failure_curve
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.released import ReleasedHere
 from roundsman_console.facts.group.effects import order_effects
@@ -57,6 +58,7 @@ def declined(browser: Browser, with_declined: KeptStack) -> str:
     return str(world.task(NAMES[0]).failure)
 
 
+@pytest.mark.exhaustive
 def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declined: str) -> None:
     """docs/runbook/night.md: hold, repair, release, resubmit, and see that it is over."""
     world = browser.operator.world
@@ -91,6 +93,7 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     assert [world.effects(name) for name in NAMES] == [twice] * len(NAMES)
 
 
+@pytest.mark.exhaustive
 def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
     browser: Browser, declined: str
 ) -> None:
@@ -120,6 +123,7 @@ def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
     assert "/commands/" not in person.html, "nothing is offered for what is over"
 
 
+@pytest.mark.exhaustive
 def test_a_group_that_ended_without_a_bulk_run_is_a_page_and_not_an_error(
     browser: Browser, declined: str
 ) -> None:
@@ -132,6 +136,7 @@ def test_a_group_that_ended_without_a_bulk_run_is_a_page_and_not_an_error(
     assert "its id is f- and eight of" in browser.page("/groups/f-1", 404)
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
     browser: Browser, declined: str
 ) -> None:
@@ -418,6 +423,7 @@ def hold_and_release(browser: Browser) -> None:
     browser.work("release", agent="payment", reason="")
 
 
+@pytest.mark.exhaustive
 def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, declined: str) -> None:
     hold_and_release(browser)
     html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
@@ -430,6 +436,7 @@ def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, decli
     assert current_step(browser.html(f"/groups/{declined}")) == "2. Repair", "it is held again"
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_fails_after_the_release_leads_back_to_the_hold(
     browser: Browser, declined: str
 ) -> None:
@@ -463,11 +470,19 @@ def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
         said = still_fails(group, at, released=released)
         assert f": no order has failed so since{words}" in said
         assert said.count(";") == (1 if words else 0)
+    late = group.last_at + 9 * MINUTE
+    for succeeded, words in (
+        (None, "9 min. Whether an order has come to charge_card since is not known here."),
+        (0, "9 min, and no attempt of charge_card succeeded since."),
+        (2, "9 min, and 2 attempts of charge_card succeeded since."),
+    ):
+        assert still_fails(group, late, succeeded=succeeded).endswith(words)
     retried = replace(group, how="retried")
     released = ReleasedHere("payment", at, "amy", "", None)
     assert "no further order has failed so since" in still_fails(retried, at, released=released)
 
 
+@pytest.mark.exhaustive
 def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
     browser: Browser, declined: str
 ) -> None:
@@ -481,6 +496,7 @@ def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
     assert "is not known here" not in page
 
 
+@pytest.mark.exhaustive
 def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
     browser: Browser, declined: str
 ) -> None:
@@ -518,19 +534,56 @@ def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> No
     browser.operator.world.clock.now += 10 * MINUTE
     page = browser.page(f"/groups/{declined}")
     assert "No order has failed so in the last 10 min. Whether an order has come" in page
-    assert "Failures of the orders that are in the group now, in each" in page
+    assert "orders that failed with this reason: the orders that are in the group now" in page
 
 
-def test_the_curve_has_few_bars_and_every_failure() -> None:
-    assert failure_curve([], 1_000) is None
-    hour = 60 * MINUTE
-    for span in (0, 1_000, 90_000, hour, 40 * hour, 9_000 * hour):
-        failures = [1_000_000_000_000 + span * n // 7 for n in range(8)]
-        curve = failure_curve(failures, failures[-1])
-        assert curve is not None
-        assert len(curve.bars) <= MOST_BARS
-        assert sum(int(bar.words.partition(" ")[0]) for bar in curve.bars) == 8
-        assert max(bar.height for bar in curve.bars) == 48
+def measured(browser: Browser, metric: str, namespace: str, of: dict[str, str], *ago: int) -> None:
+    """CloudWatch has one value of the metric so many minutes ago each."""
+    at = browser.operator.world.clock.now
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace=namespace,
+        MetricData=[
+            {
+                "MetricName": metric,
+                "Dimensions": [{"Name": name, "Value": value} for name, value in of.items()],
+                "Timestamp": datetime.fromtimestamp((at - each * MINUTE) / 1000, tz=UTC),
+                "Value": 1.0,
+            }
+            for each in ago
+        ],
+    )
+
+
+def test_the_page_draws_since_when_they_fail_and_what_succeeded_since_and_who_did_what(
+    browser: Browser, declined: str
+) -> None:
+    world, own = browser.operator.world, "Roundsman/roundsman"
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Hold payment", Reason="<b>declines</b>")
+    person.sends("Hold now")
+    person.sends("Release payment", Reason="the rule is right")
+    person.sends("Release now")
+    world.clock.now += 12 * MINUTE
+    supervisor = browser.inspector.stack.output("SupervisorFunctionName")
+    step = {"workflow": "order_fulfilment", "step": "charge_card"}
+    measured(browser, "Invocations", "AWS/Lambda", {"FunctionName": supervisor}, *range(62))
+    measured(browser, "StepMs", own, step, 5, 5, 4)
+    page = browser.page(f"/groups/{declined}")
+    assert (
+        "Orders failed with this reason 12 min ago . Since then 3 attempts of charge_card" in page
+    )
+    hold, release = page.index("held payment for 30 min"), page.index("released payment: the rule")
+    assert hold < release
+    html = browser.html(f"/groups/{declined}")
+    assert "<b>declines" not in html
+    assert html.count('class="done done-hold"') == 1
+    assert html.count('class="done done-release"') == 1, "the stored release is the same one"
+    [document] = [browser.operator.reads("groups", "show", declined)["course"]]
+    assert isinstance(document, dict)
+    by_name = {one["name"]: one["counts"] for one in document["series"]}
+    assert sum(by_name["failed"]) == len(NAMES)
+    assert by_name["stepFailed"][-1] is None, "not yet known"
+    assert 0 in by_name["stepFailed"]
 
 
 def test_a_result_of_another_incident_is_not_shown(browser: Browser, declined: str) -> None:

@@ -57,6 +57,7 @@ def test_only_the_steps_with_a_problem_are_listed_if_that_is_asked_for(declined:
     assert "Only the steps with a problem: 1 of 4." in declined.page("/orders/ord-1?only=problems")
 
 
+@pytest.mark.exhaustive
 def test_a_large_workflow_is_folded_until_every_step_is_asked_for(browser: Browser) -> None:
     store(chain_of(100, 77), browser.inspector.stack, "ord-1")
     html = browser.html("/orders/ord-1")
@@ -81,6 +82,7 @@ def test_each_row_of_the_history_has_its_instant_and_the_time_since_the_row_befo
     assert page.count("08:00:12 ") > 2, "each row has its instant"
 
 
+@pytest.mark.exhaustive
 def test_a_resubmission_by_a_bulk_run_leads_to_the_run(declined: Browser) -> None:
     world = declined.operator.world
     group = str(world.task("ord-1").failure)
@@ -144,6 +146,7 @@ def test_a_failure_leads_to_its_log_lines_where_aws_has_a_console() -> None:
     assert LOGS_AROUND >= 900_000, "a function may run for 15 minutes"
 
 
+@pytest.mark.exhaustive
 def test_many_failures_are_a_few_cards_and_the_others_are_folded(browser: Browser) -> None:
     store(fan_of(100, 71, 7), browser.inspector.stack, "ord-1")
     page = browser.page("/orders/ord-1")

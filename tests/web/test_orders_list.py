@@ -48,6 +48,7 @@ def several(browser: Browser, *, undone: int = 2, completed: int = 2) -> list[st
     return names
 
 
+@pytest.mark.exhaustive
 def test_an_address_has_no_empty_parameters_and_can_be_kept(browser: Browser) -> None:
     several(browser)
     sent = "/orders?state=Undone&workflow=&step=&error=CardDeclined&sort=&agent=&older="
@@ -59,6 +60,7 @@ def test_an_address_has_no_empty_parameters_and_can_be_kept(browser: Browser) ->
     assert '<a href="/orders?state=Undone" aria-current="page">Undone</a>' in views
 
 
+@pytest.mark.exhaustive
 def test_orders_whose_boxes_are_ticked_go_to_the_form_of_a_bulk_run(browser: Browser) -> None:
     names = several(browser)
     page = browser.html("/orders?state=Undone")
@@ -86,6 +88,7 @@ def test_orders_whose_boxes_are_ticked_go_to_the_form_of_a_bulk_run(browser: Bro
     assert 'form="chosen"' not in browser.html("/orders")
 
 
+@pytest.mark.exhaustive
 def test_the_list_has_the_newest_or_the_oldest_end_or_submission_first(browser: Browser) -> None:
     names = several(browser)
     assert listed(browser.html("/orders")) == names[::-1]
@@ -127,6 +130,7 @@ def link(page: str, words: str) -> str:
     return found[1].replace("&amp;", "&")
 
 
+@pytest.mark.exhaustive
 def test_a_page_that_ends_early_says_how_far_it_looked_and_goes_on(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +172,7 @@ def test_a_page_of_masked_orders_asks_each_shard_once_and_twelve_other_things_at
     assert "(masked)" not in text_of(page)
 
 
+@pytest.mark.exhaustive
 def test_the_filters_offer_what_is_known_of_the_stack(browser: Browser) -> None:
     several(browser)
     page = browser.html("/orders")
@@ -183,6 +188,7 @@ def test_the_filters_offer_what_is_known_of_the_stack(browser: Browser) -> None:
     assert "<option selected>of_old</option>" in asked, "an address may name what is not known"
 
 
+@pytest.mark.exhaustive
 def test_orders_are_filtered_by_the_agent_that_they_wait_for_or_failed_at(browser: Browser) -> None:
     in_retry(browser.operator)
     shipping = {"operation": "POST /shipments", "status": 503, "retryAfter": 600, "times": 1}
@@ -279,6 +285,7 @@ def test_no_page_shows_markup(browser: Browser, address: str) -> None:
     assert "&lt;span" not in browser.html(address)
 
 
+@pytest.mark.exhaustive
 def test_a_page_that_looks_at_many_orders_is_not_read_again_by_itself(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

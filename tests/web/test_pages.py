@@ -19,6 +19,7 @@ PAGES = (
     "/orders",
     "/groups",
     "/bulk",
+    "/shift",
     "/dead-letters",
     "/rejected",
     "/agents",
@@ -48,6 +49,7 @@ def test_the_pages_of_an_empty_stack_say_what_is_not_there(
     assert "There is no order yet" in pages["/orders"]
     assert "No failure group is open." in pages["/groups"]
     assert "No bulk run was started" in pages["/bulk"]
+    assert "Nothing is open." in pages["/shift"]
     assert "No queue has dead letters." in pages["/dead-letters"]
     assert "No message is rejected." in pages["/rejected"]
     assert "payment takes work" in pages["/agents"]
@@ -69,6 +71,7 @@ def test_an_open_order_shows_its_deadline_if_it_has_one(browser: Browser) -> Non
     assert "Deadline in 2 h" in browser.page("/orders/ord-1")
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_has_left_out_an_item_is_marked_found_and_counted(browser: Browser) -> None:
     operator = browser.operator
     for name in ("ord-1", "ord-2"):
@@ -125,6 +128,7 @@ def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
     assert "is not a duration" in declined.page("/orders?older=soon", 400)
 
 
+@pytest.mark.exhaustive
 def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> None:
     browser.operator.world.faults({"operation": "POST /refunds", "status": 400})
     browser.operator.world.submit({**order("ord-1"), **DECLINED}, {**order("ord-2"), **DECLINED})
@@ -139,6 +143,7 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
     assert "There is no such failure group" in browser.page("/groups/f-1", 404)
 
 
+@pytest.mark.exhaustive
 def test_the_overview_has_what_is_retried_since_when_and_when_next(browser: Browser) -> None:
     assert "No order is retried." in browser.page("/")
     in_retry(browser.operator)
@@ -166,6 +171,7 @@ def test_a_workflow_is_drawn_with_its_orders(declined: Browser) -> None:
     assert "There is no such plan." in declined.page("/workflows/none", 404)
 
 
+@pytest.mark.exhaustive
 def test_hostile_text_is_shown_and_never_runs(browser: Browser) -> None:
     browser.operator.world.submit(
         {**order("ord-1"), "customerId": HOSTILE[:60]}, {"orderId": HOSTILE}
@@ -225,6 +231,7 @@ def test_the_page_of_an_order_says_that_the_scheduler_is_behind(browser: Browser
     assert browser.operator.reads("why", "ord-1")["case"] == "reply_waits"
 
 
+@pytest.mark.exhaustive
 def test_a_read_only_console_shows_no_buttons(browser: Browser) -> None:
     in_retry(browser.operator)
     assert "Run now" in browser.page("/orders/ord-1")

@@ -19,7 +19,7 @@ from tests.project import deployed_project, of_each_agent
 from tests.web.browsers import Browser
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "open-the-console.md"
-AGAIN = re.compile(r"the next readings of `/` take ([0-9]+)")
+AGAIN = re.compile(r"The next readings of `/` take ([0-9]+)")
 WITH_OPEN = re.compile(r"While orders are open, `/` takes at most ([0-9]+) more")
 ROW = re.compile(r"^\| `([^`]+)` \| ([0-9]+) \| (?:every ([0-9]+) s|once) \|$", re.MULTILINE)
 

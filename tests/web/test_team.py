@@ -293,6 +293,7 @@ def carried_out(desk: Desk, command: str, fields: Mapping[str, str]) -> Response
     return desk.posts(command, again)
 
 
+@pytest.mark.exhaustive
 def test_a_command_carries_who_is_signed_in(
     operator: Operator, sent: tuple[Desk, list[dict[str, Json]]]
 ) -> None:

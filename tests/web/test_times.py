@@ -85,6 +85,7 @@ def listed(browser: Browser) -> str:
     return browser.page("/orders").partition("Tenant")[2]
 
 
+@pytest.mark.exhaustive
 def test_the_chosen_style_is_kept_and_each_page_is_in_it(browser: Browser) -> None:
     browser.operator.world.submit(order("ord-1"))
     browser.operator.world.run()

@@ -155,6 +155,7 @@ def test_without_figures_of_cloudwatch_the_records_are_shown_and_named(completed
     assert "Median" in page
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_shows_what_cloudwatch_has_of_the_chosen_period(
     completed: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

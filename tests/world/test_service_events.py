@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from roundsman import From, Workflow
 from roundsman.definition.workflow import Signal
 from roundsman_testing import (
@@ -81,6 +83,7 @@ def test_a_cancellation_by_an_envelope_cancels() -> None:
     assert world.task("7").state is TaskState.CANCELLED
 
 
+@pytest.mark.exhaustive
 def test_a_crash_at_any_call_loses_no_record_and_makes_no_order_twice() -> None:
     def make(faults: Faults) -> World:
         return World(BY_BUCKET, faults=faults, sources=SOURCES)

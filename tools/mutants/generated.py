@@ -116,7 +116,7 @@ def _roots(tree: ast.Module) -> Iterator[tuple[str, tuple[ast.stmt, ...], ast.st
 def _table_name(statement: ast.stmt) -> str:
     """Return the name of a constant that is a table; empty for any other statement."""
     match statement:
-        case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar"))):
+        case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar" | "ParamSpec"))):
             return ""
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return name if isinstance(value, TABLES) else ""

@@ -24,10 +24,6 @@ Points: TypeAlias = Sequence[tuple[int, float]]
 AT_ONCE = 500
 """The largest number of metrics in one GetMetricData request."""
 HOUR = 60 * MINUTE
-PERIOD = HOUR // 2
-"""The length of a period of the throughput in ms."""
-PERIODS = 48
-"""The number of periods of the throughput: a day."""
 ENDS: Mapping[TaskState, str] = {
     TaskState.COMPLETED: "TasksCompleted",
     TaskState.UNDONE: "TasksUndone",
@@ -123,52 +119,27 @@ class Ends:
         return self.counts.get(TaskState.COMPLETED, 0) / self.ended if self.ended else None
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """The orders that a stack accepted and ended, by periods of PERIOD ms, the oldest first."""
-
-    start: int
-    """The beginning of the first period, in epoch ms."""
-    accepted: tuple[int, ...]
-    ends: Mapping[TaskState, tuple[int, ...]]
-
-    @property
-    def last_hour(self) -> tuple[int, int]:
-        """How many orders were accepted and ended in the last two periods, the present one too."""
-        last = HOUR // PERIOD
-        return sum(self.accepted[-last:]), sum(sum(counts[-last:]) for counts in self.ends.values())
-
-    @property
-    def completed_share(self) -> float | None:
-        """The share of the ended orders that completed; None if none has ended."""
-        return Ends({state: sum(counts) for state, counts in self.ends.items()}).completed_share
+def accepted_orders(stack: str) -> Metric:
+    """The orders that were accepted. A stack of the profile lean does not count them."""
+    return Metric(own_metrics(stack), "OrdersAccepted", {"service": "submission"})
 
 
-def read_throughput(stack: DeployedStack, at: int) -> Throughput:
-    """Read the orders of the day until `at` (epoch ms), with one request."""
-    start, own = at - at % PERIOD - (PERIODS - 1) * PERIOD, own_metrics(stack.name)
-    wanted: dict[TaskState | None, Metric] = {
-        None: Metric(own, "OrdersAccepted", {"service": "submission"})
-    }
-    for state, name in ENDS.items():
-        # A supervisor archives too, so that metric is without the function's name.
-        of = {} if state is TaskState.ARCHIVED else {"service": "scheduler"}
-        wanted[state] = Metric(own, name, of)
-    found = read_metrics(stack, wanted, start, at, PERIOD)
-    return Throughput(
-        start,
-        _by_period(found.get(None, ()), start),
-        {state: _by_period(found.get(state, ()), start) for state in ENDS},
-    )
+def ended_orders(stack: str, state: TaskState) -> Metric:
+    """The orders that came to this end. A stack of the profile lean does not count Completed."""
+    # A supervisor archives too, so that metric is without the function's name.
+    of = {} if state is TaskState.ARCHIVED else {"service": "scheduler"}
+    return Metric(own_metrics(stack), ENDS[state], of)
 
 
-def _by_period(points: Points, start: int) -> tuple[int, ...]:
-    counts = [0] * PERIODS
-    for instant, value in points:
-        place = (instant - start) // PERIOD
-        if 0 <= place < PERIODS:
-            counts[place] += round(value)
-    return tuple(counts)
+def ends_of_workflow(stack: str, workflow: str, state: TaskState) -> Metric:
+    """The orders of a workflow that came to this end, if the stack has metrics by step."""
+    of = {"workflow": workflow, "state": state.value}
+    return Metric(own_metrics(stack), "WorkflowEnds", of)
+
+
+def starts_of_supervisor(function: str) -> Metric:
+    """The starts of the supervisor. Lambda counts them in each profile, with and without orders."""
+    return Metric("AWS/Lambda", "Invocations", {"FunctionName": function})
 
 
 def read_ends(
@@ -180,9 +151,7 @@ def read_ends(
     four metrics a workflow.
     """
     wanted = {
-        (workflow, state): Metric(
-            own_metrics(stack.name), "WorkflowEnds", {"workflow": workflow, "state": state.value}
-        )
+        (workflow, state): ends_of_workflow(stack.name, workflow, state)
         for workflow in workflows
         for state in sorted(END_STATES)
     }
@@ -238,6 +207,20 @@ def has_step_metrics(stack: DeployedStack) -> bool:
     return stack.parameters.get("StepMetrics") == "true"
 
 
+def succeeded_attempts(stack: str, workflow: str, step: str) -> Metric:
+    """The attempts of a step that succeeded, if the stack has metrics by step."""
+    return _of_step(stack, workflow, step, *STATISTICS["count"])
+
+
+def failed_attempts(stack: str, workflow: str, step: str) -> Metric:
+    """The attempts of a step that failed, if the stack has metrics by step."""
+    return _of_step(stack, workflow, step, *STATISTICS["failed"])
+
+
+def _of_step(stack: str, workflow: str, step: str, metric: str, statistic: str) -> Metric:
+    return Metric(own_metrics(stack), metric, {"workflow": workflow, "step": step}, statistic)
+
+
 def period_until(at: int, length: int) -> tuple[int, int]:
     """The start and the end of a period of `length` ms that ends with the minute after `at`."""
     end = at - at % MINUTE + MINUTE
@@ -253,9 +236,7 @@ def read_step_times(
     step.
     """
     wanted = {
-        (step, figure): Metric(
-            own_metrics(stack.name), metric, {"workflow": workflow, "step": step}, statistic
-        )
+        (step, figure): _of_step(stack.name, workflow, step, metric, statistic)
         for step in steps
         for figure, (metric, statistic) in STATISTICS.items()
     }

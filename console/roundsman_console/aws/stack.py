@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
+    from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
     from roundsman.aws.dynamodb.groups import DynamoGroups
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
@@ -183,6 +184,15 @@ class DeployedStack:
             self.dynamodb,
             control_table=self.output("ControlTableName"),
             on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def bulk_runs(self) -> "DynamoBulkRuns":
+        """The stack's bulk runs, as one reads them."""
+        from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
+
+        return DynamoBulkRuns(
+            self.dynamodb, control_table=self.output("ControlTableName"), clock=now
         )
 
     @cached_property

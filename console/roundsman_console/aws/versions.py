@@ -4,14 +4,17 @@ A deployment that fails has published versions that stay, and is taken back. Lam
 second version of the same code, so the same deployment then fails for good.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.outputs import LIVE
+from roundsman.model.instants import read_instant
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_lambda.type_defs import FunctionConfigurationTypeDef
 
 WENT_BACK = "roundsman:went-back-from"
 """The tag of a function with the versions that `roundsman rollback` left, separated by spaces."""
@@ -19,6 +22,17 @@ MOST_SNAPSHOTS = 3
 """The most versions of a function of which each keeps a snapshot, before they are too many."""
 FUNCTION_NAME = "FunctionName"
 """How the outputs that name functions end: `PaymentFunctionName`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A version of a function that a deployment has published."""
+
+    name: str
+    """The name of the function in the template: `Payment`, `Scheduler`."""
+    version: int
+    at: int
+    """When it was published, in epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,8 @@ class FunctionVersions:
     """The versions from which somebody went back on purpose; not read if the newest one runs."""
     snapshots: Sequence[int] = ()
     """The versions that keep a snapshot (SnapStart), from the oldest to the newest."""
+    published: Sequence[Published] = ()
+    """The versions of which it is known when they were published."""
 
     @property
     def orphan(self) -> int | None:
@@ -91,18 +107,35 @@ def versions_beside(
 
     `arn` is that of the function, of a version or of an alias of it. Raises the errors of boto3.
     """
-    pages = client.get_paginator("list_versions_by_function").paginate(FunctionName=function)
-    numbers, snapshots = list[int](), list[int]()
-    for page in pages:
-        for version in page["Versions"]:
-            if version["Version"].isdecimal():
-                number = int(version["Version"])
-                numbers.append(number)
-                if version.get("SnapStart", {}).get("OptimizationStatus") == "On":
-                    snapshots.append(number)
+    numbers, snapshots, published = list[int](), list[int](), list[Published]()
+    for version in _versions(client, function):
+        number = int(version["Version"])
+        numbers.append(number)
+        published += _published(name, version)
+        if version.get("SnapStart", {}).get("OptimizationStatus") == "On":
+            snapshots.append(number)
     runs = _number(running)
     left = read_left(client, arn) if max(numbers, default=0) > runs else frozenset[int]()
-    return FunctionVersions(name, function, runs, sorted(numbers), left, sorted(snapshots))
+    return FunctionVersions(
+        name, function, runs, sorted(numbers), left, sorted(snapshots), published
+    )
+
+
+def read_published(client: "LambdaClient", name: str, function: str) -> list[Published]:
+    """Read when each version of a function was published. Raises the errors of boto3."""
+    return [one for each in _versions(client, function) for one in _published(name, each)]
+
+
+def _versions(client: "LambdaClient", function: str) -> Iterator["FunctionConfigurationTypeDef"]:
+    pages = client.get_paginator("list_versions_by_function").paginate(FunctionName=function)
+    for page in pages:
+        yield from (one for one in page["Versions"] if one["Version"].isdecimal())
+
+
+def _published(name: str, version: "FunctionConfigurationTypeDef") -> Iterator[Published]:
+    """When the version was published; nothing if AWS does not say it as an instant."""
+    with suppress(KeyError, ValueError):
+        yield Published(name, int(version["Version"]), read_instant(version["LastModified"]))
 
 
 def _number(version: str) -> int:

@@ -78,15 +78,17 @@ class Shown:
     """Whether it is not shown at all."""
     absent: bool = False
     """Whether JSON lacks it if it is None."""
+    missing: str = ""
+    """What people read in place of None: `not known`."""
 
     def to_json(self, value: object) -> object:
         """Return the value as JSON has it."""
         return json_of(value if self.unit is None or value is None else self.unit.to_json(value))
 
     def to_words(self, value: object) -> str:
-        """Return the value for people; empty for None."""
+        """Return the value for people; `missing` for None."""
         if value is None:
-            return ""
+            return self.missing
         if self.unit is not None:
             return self.unit.to_words(value)
         if isinstance(value, bool):
@@ -226,6 +228,7 @@ def _shown(name: str, hint: object) -> Shown:
         in_json | None if said.unit is not None and optional else in_json,
         said.hidden,
         said.absent,
+        said.missing,
     )
 
 

@@ -78,6 +78,22 @@ def read_instant(text: str) -> int:
     return instant
 
 
+def read_past(text: str, at: int, *, most: int) -> int:
+    """Return a past instant in epoch ms: one in ISO 8601, or how long before `at` it is, as `8h`.
+
+    `at` is now. Raises InvalidArgument if it is neither, if it is not past, or more than `most`
+    seconds ago.
+    """
+    if "T" not in text.upper() and "-" not in text:
+        return at - read_duration(text, most=most) * instants.SECOND
+    found = read_instant(text)
+    if found >= at:
+        raise InvalidArgument(f"{text} is not past: it is {instants.second(at)} now.")
+    if at - found > most * instants.SECOND:
+        raise InvalidArgument(f"{text} is too long ago: at most {most // 86_400}d.")
+    return found
+
+
 def read_steps(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the names of steps in texts such as `a,b`, each once.
 

@@ -59,6 +59,8 @@ from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues
 from roundsman_console.facts.overview.stats import Stats, read_stats
 from roundsman_console.facts.set_aside.messages import QueueContents, dead_queues, look_at
+from roundsman_console.facts.shift.reading import read_shift
+from roundsman_console.facts.shift.report import Shift
 
 
 class Inspector:
@@ -162,6 +164,13 @@ class Inspector:
     def alerts(self) -> StandingAlerts:
         """Return the alerts whose cause still exists."""
         return read_standing(self.stack)
+
+    def shift(self, since: int) -> Shift:
+        """Return what happened since `since` (epoch ms), and what is open now.
+
+        It takes at most some 400 requests, however many orders there are.
+        """
+        return read_shift(self.stack, since)
 
     def dead_letters(self, queue: str | None = None, *, limit: int = 50) -> list[QueueContents]:
         """Return at most `limit` dead letters, by the queue that they come from."""

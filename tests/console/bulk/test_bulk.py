@@ -57,6 +57,7 @@ def begun_run(operator: Operator) -> str:
     return str(document(operator.asks("resubmit", "--group", group, *slow))["runId"])
 
 
+@pytest.mark.exhaustive
 def test_many_orders_are_only_shown_without_go(operator: Operator) -> None:
     group = archived(operator, 4)
     operator.world.submit(order("ord-9"))
@@ -101,6 +102,7 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
     assert terminal.getvalue() == ""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("asked", [(), ("--dry-run",)], ids=["", "a dry run that was asked for"])
 def test_the_command_that_a_dry_run_prints_carries_out_what_was_tried(
     operator: Operator, asked: tuple[str, ...]
@@ -217,6 +219,7 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
     )
 
 
+@pytest.mark.exhaustive
 def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: Operator) -> None:
     group = archived(operator, 3)
     operator.world.clock.now += 1000
@@ -589,6 +592,7 @@ def test_the_request_of_another_person_is_not_lost_by_a_later_one(
     assert again.exit_code == 0, again.output
 
 
+@pytest.mark.exhaustive
 def test_a_stop_is_heard_although_another_request_comes_between_its_read_and_its_write(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

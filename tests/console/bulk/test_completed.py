@@ -45,6 +45,7 @@ def goes_ahead(operator: Operator, found: Mapping[str, object], *more: str) -> d
     return document(operator.types(*words, "--yes", "--json", *more))
 
 
+@pytest.mark.exhaustive
 def test_the_run_is_over_the_orders_of_its_dry_run_however_late_it_begins(
     operator: Operator,
 ) -> None:
@@ -74,6 +75,7 @@ def test_the_run_is_over_the_orders_of_its_dry_run_however_late_it_begins(
     assert states(operator, ends) == ["Undone"] * 3 + ["Completed"] * 2
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_changes_after_the_run_is_planned_is_refused_and_listed(
     operator: Operator,
 ) -> None:
@@ -90,6 +92,7 @@ def test_an_order_that_changes_after_the_run_is_planned_is_refused_and_listed(
     assert states(operator, names(3)) == ["Undone", "Completed", "Undone"]
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_counts_what_cannot_be_taken_back_by_its_reason(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +140,7 @@ def test_a_dry_run_counts_what_cannot_be_taken_back_by_its_reason(
     assert run["undone"] == 5, "the supervisor decides by the plans that are stored"
 
 
+@pytest.mark.exhaustive
 def test_completed_orders_that_are_named_are_taken_back_and_what_is_not_kept_is_refused(
     operator: Operator,
 ) -> None:
@@ -154,6 +158,7 @@ def test_completed_orders_that_are_named_are_taken_back_and_what_is_not_kept_is_
     assert (unknown.exit_code, "There is no order ord-99" in unknown.stderr) == (3, True)
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_under_way_when_it_is_named_and_completes_is_not_taken_back(
     operator: Operator,
 ) -> None:
@@ -170,6 +175,7 @@ def test_an_order_that_is_under_way_when_it_is_named_and_completes_is_not_taken_
     assert states(operator, names(2)) == ["Undone", "Completed"]
 
 
+@pytest.mark.exhaustive
 def test_an_open_order_that_is_named_with_completed_ones_is_undone_as_it_then_is(
     operator: Operator,
 ) -> None:

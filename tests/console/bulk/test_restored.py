@@ -43,6 +43,7 @@ def paused(printed: Mapping[str, object]) -> list[tuple[object, object]]:
     return [(one["runId"], one["paused"]) for one in runs]
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_a_person_stopped_since_is_paused_before_it_sends_anything(
     operator: Operator,
 ) -> None:

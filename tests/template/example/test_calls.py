@@ -107,6 +107,7 @@ def keys_of(call: AwsCall) -> set[str]:
     return {row[name]["S"] for name in ("ControlId", "TaskId", "OrderID") if name in row}
 
 
+@pytest.mark.exhaustive
 def test_an_order_is_carried_through_its_four_steps_within_every_functions_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -122,6 +123,7 @@ def test_an_order_is_carried_through_its_four_steps_within_every_functions_right
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_fails_for_good_is_undone_within_their_rights(
     driver: Driver, document: Document
 ) -> None:

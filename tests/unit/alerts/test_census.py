@@ -145,6 +145,7 @@ def test_an_order_that_a_person_had_undone_is_in_no_group() -> None:
 # ---- nothing is lost -----------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_a_failure_is_alerted_whatever_call_on_its_way_fails_or_dies() -> None:
     def story(world: World) -> None:
         world.on("charge").refuses("CardDeclined")

@@ -224,6 +224,7 @@ def test_nothing_is_kept_from_one_invocation_to_the_next() -> None:
     assert len(xray.calls) == 1
 
 
+@pytest.mark.exhaustive
 def test_where_tracing_is_off_nothing_of_it_is_imported() -> None:
     assert tracer_of(0) is OFF
     code = (

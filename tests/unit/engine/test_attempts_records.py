@@ -244,6 +244,18 @@ def test_time_that_was_added_by_a_person_counts_in_a_backlog_too() -> None:
     assert stored_step(world.record("a")).complete_by == begun + (20 + 30 + 60) * SECOND
 
 
+@pytest.mark.parametrize(("lag", "extended"), [(300, True), (301, False)])
+def test_an_unread_request_with_added_time_may_begin_as_late_as_another(
+    lag: int, extended: bool
+) -> None:
+    world = started(compensation=FENCED)
+    world.extend(60, "a")
+    world.overdue("a")
+    world.start()
+    seen(world, lag=lag * SECOND, read_up_to=world.now - 1).overdue("a")
+    assert world.record("a").under_way is extended
+
+
 @pytest.mark.parametrize(("lag", "extended"), [(28, True), (300, True), (301, False)])
 def test_an_unread_request_is_waited_for_while_it_can_still_begin_in_time(
     lag: int, extended: bool
@@ -320,6 +332,18 @@ def test_an_undo_that_was_read_begins_the_row_of_what_is_excused_again() -> None
     lock = world.lock("a")
     seen(world, read_up_to=begun + 10**6, read_lock=lock).overdue("a")
     assert (world.record("a").uncounted_timeouts, world.record("a").failure_count) == (0, 1)
+
+
+def test_an_undo_that_is_retried_for_a_time_is_excused_three_times_in_all() -> None:
+    for_an_hour = Retry(max_attempts=1, keep_trying_for=timedelta(hours=1))
+    kept = Compensation(fences_late_performs=True, retry=for_an_hour)
+    world = started(compensation=kept, retry=ONCE)
+    world.is_refused("a")
+    for failures in (0, 0, 0, 1, 2):
+        world.wait_until(world.record("a").not_before or 0).start()
+        seen(world, read_up_to=world.now - 1).overdue("a")
+        assert world.record("a").failure_count == failures
+    assert world.record("a").uncounted_timeouts == MAX_UNCOUNTED_TIMEOUTS
 
 
 def test_a_timeout_that_counts_ends_the_row_of_uncounted_calls() -> None:

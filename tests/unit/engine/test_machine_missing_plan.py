@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.errors import Refused, TryAgain
-from roundsman.model.events import Outcome
+from roundsman.model.events import HistoryRow, Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import (
@@ -56,6 +56,56 @@ def test_a_cancelled_task_whose_undo_at_one_agent_cannot_go_on_waits_for_a_perso
     assert world.task_state() is TaskState.ARCHIVED
     assert world.state("a") is ProcessState.UNDOING
     assert world.owed()[-2:] == ["task_archived", "failed"]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_the_history_says_once_that_an_undo_ends_because_its_plan_is_missing(
+    cancelled: bool,
+) -> None:
+    """The task's ending keeps the reason for which the undo began."""
+    a = step("a", compensation=Compensation(fences_late_performs=True))
+    world = begun(a, step("b", a), on_failure=Archive() if cancelled else Undo())
+    world.succeeds("a")
+    if cancelled:
+        world.cancel()
+    else:
+        world.is_refused("b")
+    world.stored_plan = False
+    rows: list[HistoryRow] = []
+    while world.task_state() is not TaskState.ARCHIVED:
+        rows += world.wait(60).inspect().history
+    why = f"its undo cannot be made: its plan {world.task.plan[:12]} is not stored"
+    assert [(row.kind, row.reason) for row in rows if row.step is None] == [("failed", why)]
+    assert world.task.ending is not None
+    assert "plan" not in world.task.ending.why
+
+
+def test_an_undo_that_fails_with_its_plan_stored_does_not_blame_the_plan() -> None:
+    a = step("a", compensation=Compensation(fences_late_performs=True))
+    world = begun(a, step("b", a), on_failure=Undo())
+    world.succeeds("a")
+    world.is_refused("b")
+    world.start()
+    assert "plan" not in world.is_refused("a").reason
+    assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_a_task_that_is_cancelled_as_it_stands_needs_no_plan() -> None:
+    world = begun(step("a"))
+    world.cancel(undo=False)
+    world.stored_plan = False
+    assert "its undo" not in world.overdue("a").reason
+    assert world.task_state() is TaskState.CANCELLED
+
+
+def test_a_task_that_fails_for_want_of_its_plan_has_one_row_of_that() -> None:
+    world = begun(step("a"), on_failure=Undo())
+    world.stored_plan = False
+    rows = [*world.inspect().history]
+    while world.task_state() is not TaskState.ARCHIVED:
+        rows += world.wait(60).inspect().history
+    reasons = [row.reason for row in rows if row.step is None]
+    assert reasons == [f"its plan {world.task.plan[:12]} is not stored"]
 
 
 @pytest.mark.parametrize(("undoes", "kind"), [(False, "failed"), (True, "undo failed")])

@@ -4,11 +4,11 @@ from itertools import product
 
 import pytest
 
-from roundsman.definition.workflow import Archive
+from roundsman.definition.workflow import Archive, Compensation, Undo
 from roundsman.engine.replies import REPLIES, About
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM
+from roundsman.model.task import PERFORM, StepToAdd
 from tests.support.coping_stories import ONCE
 from tests.support.ended_wait_stories import FENCED, waiting
 from tests.support.machine_world import World, plan, step
@@ -87,6 +87,8 @@ def test_a_reply_changes_what_the_table_says(about: About, outcome: Outcome) -> 
     assert decision.reason.startswith(expected)
     if (about, outcome) not in CHANGES:
         assert world.task.step("a") == before
+    if about is About.ENDED_WAIT:
+        assert IGNORED.format(outcome) in decision.reason
 
 
 def test_a_no_to_any_token_of_one_wait_is_an_answer() -> None:
@@ -113,6 +115,22 @@ def test_a_no_to_a_callback_whose_step_has_failed_answers_nothing() -> None:
         (Outcome.SUCCEEDED, "a: its callback was answered: succeeded; a: succeeded after all: "),
     ):
         assert world.reply("a", outcome, lock=lock, callback=True).reason.startswith(reason)
+
+
+def test_an_undo_succeeds_whatever_steps_its_reply_adds() -> None:
+    """Only a perform adds steps; those of an undo are not looked at, in any of its attempts."""
+    fenced = Compensation(fences_late_performs=True)
+    for attempts in (1, 2):
+        world = World(plan(step("a", compensation=fenced), on_failure=Undo()))
+        world.start()
+        world.is_refused("a")
+        world.start()
+        lock = world.lock("a")
+        for _ in range(1, attempts):
+            world.overdue("a")
+            world.start()
+        world.adds("a", StepToAdd("unknown[1]"), lock=lock)
+        assert world.state("a") is ProcessState.UNDONE
 
 
 def test_each_reply_that_counts_has_a_handler() -> None:

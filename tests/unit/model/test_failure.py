@@ -41,6 +41,7 @@ def test_what_differs_from_order_to_order_is_left_out(text: str, expected: str) 
     assert normalised(text) == expected
 
 
+@pytest.mark.exhaustive
 @given(st.text())
 def test_normalising_again_changes_nothing_and_the_text_is_short(text: str) -> None:
     once = normalised(text)

@@ -165,6 +165,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     return crash_everywhere(whole, made, faults=faults, then=then).runs
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [of_its_length(name) for name in STORIES])
 def test_every_order_comes_to_its_end_whatever_single_call_fails(
     name: str, record_property: Callable[[str, object], None]
@@ -174,6 +175,7 @@ def test_every_order_comes_to_its_end_whatever_single_call_fails(
     assert runs > 0
 
 
+@pytest.mark.exhaustive
 def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
     None
 ):
@@ -216,6 +218,7 @@ def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
         check(story, world, task_without(name))
 
 
+@pytest.mark.exhaustive
 def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)

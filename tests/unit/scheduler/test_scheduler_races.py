@@ -122,6 +122,7 @@ def replying(shells: Shells, reply: Reply, message: str) -> Act:
     return lambda faults: shells.scheduler(faults, instance="s1").reply(reply, message)
 
 
+@pytest.mark.exhaustive
 def test_two_messages_for_one_task_make_one_claim_and_one_request() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -200,6 +201,7 @@ def test_a_supervisor_beside_a_scheduler_leaves_no_open_task_without_an_early_du
         assert entry <= complete_by
 
 
+@pytest.mark.exhaustive
 def test_two_supervisors_requeue_once() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -233,6 +235,7 @@ def test_what_another_handler_has_sent_but_not_yet_cleared_is_not_sent_twice(end
     assert shells.task().owed == ()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("end", [Outcome.SUCCEEDED, Outcome.PERMANENT])
 def test_every_status_arrives_whoever_is_quicker_with_sending_and_clearing(end: Outcome) -> None:
     """Two that clear at one instant may undo each other's clearing: it is sent again, not lost."""

@@ -147,6 +147,7 @@ def test_an_extended_wait_of_days_is_followed_by_one_more_attempt_and_then_by_it
     assert len(shells.requested()) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_waits_for_months_costs_its_passes_nothing() -> None:
     shells = Shells(plan(first), options=ProcessingOptions(start_at=T0 + 90 * DAY))
     shells.submit()

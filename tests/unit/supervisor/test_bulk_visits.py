@@ -143,6 +143,7 @@ class Desk:
         return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rate", [0.5, 2.5, 10.0, 25.0])
 def test_the_rate_is_exact_within_a_tenth(rate: float) -> None:
     """Counted from the delays of the messages: over the whole run, and over any ten seconds."""

@@ -35,6 +35,7 @@ def test_an_instance_reads_one_batch_after_the_other_and_each_takes_its_time() -
     assert world.now == MORNING + 15 * SECOND, "and nothing else takes time"
 
 
+@pytest.mark.exhaustive
 def test_more_instances_and_batches_take_less_time() -> None:
     def lasts(capacity: Capacity) -> int:
         world = world_of(scheduler=capacity)

@@ -28,6 +28,7 @@ def well(world: World) -> None:
     assert world.standing(order_id) == ["reserve", "charge", "mail"]
 
 
+@pytest.mark.exhaustive
 def test_a_story_runs_once_for_each_call_and_each_fault_that_passes() -> None:
     crashes = crash_everywhere(well, make)
     passing = set(Fault) - {Fault.REFUSED}

@@ -84,6 +84,7 @@ def test_a_copy_has_all_that_the_first_deployment_had_and_runs_as_it_did(
         assert copy.effects("ord-1") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_what_a_test_changed_is_not_in_the_next_copy(
     services: Services, created: list[str]
 ) -> None:

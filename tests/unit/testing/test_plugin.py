@@ -49,6 +49,7 @@ def test_the_code_on_the_page_runs_as_it_stands(project: pytest.Pytester) -> Non
     run(project, "tests").assert_outcomes(passed=tests)
 
 
+@pytest.mark.exhaustive
 def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -22,6 +22,7 @@ def trace_of(seed: int) -> str:
     return f"{world.run().trace}\n{sorted(world.services.ledger.count)}\n{world.faults.calls}"
 
 
+@pytest.mark.exhaustive
 def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
     assert trace_of(7) == trace_of(7)
     assert len({trace_of(seed) for seed in range(5)}) == 5

@@ -30,6 +30,7 @@ def test_a_call_that_fails_for_now_is_made_again_within_its_attempt() -> None:
     assert spent(world) == 0, "an agent makes up to three tries of one attempt"
 
 
+@pytest.mark.exhaustive
 def test_a_call_that_goes_on_failing_costs_attempts() -> None:
     world = World(SHOP)
     world.on("charge").fails(3, TransientError("the bank is asleep"))

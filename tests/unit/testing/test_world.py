@@ -130,6 +130,7 @@ def test_a_fault_of_a_name_hits_each_call_of_it() -> None:
     assert [status.name for status in world.statuses("ord-1")][-1] == "completed"
 
 
+@pytest.mark.exhaustive
 def test_messages_that_are_late_twice_and_out_of_order_do_no_harm() -> None:
     mishaps = Mishaps(repeats=0.5, delays=0.5, overtakes=0.5, longest_delay=10 * SECONDS)
     for seed in range(20):

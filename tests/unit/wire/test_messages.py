@@ -73,6 +73,7 @@ replies = st.builds(Reply, outcome=st.just(Outcome.SUCCEEDED), result=contents, 
 )
 
 
+@pytest.mark.exhaustive
 @given(requests)
 def test_a_request_is_read_as_it_was_written(request: AgentRequest) -> None:
     assert read_request(request.body()) == request

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def test_events_have_the_same_hash_only_if_they_say_the_same(name: str, value: J
     assert (read(event).content_hash == read(GOOD).content_hash) == same
 
 
+@pytest.mark.exhaustive
 @given(LINES)
 def test_stored_content_survives_being_written_and_read(lines: list[dict[str, Json]]) -> None:
     content = read({**GOOD, "lines": lines}).content

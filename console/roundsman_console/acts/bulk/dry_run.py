@@ -19,6 +19,7 @@ from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, wit
 from roundsman.model.credit import credited_now
 from roundsman.model.events import Resubmit, UndoAsked
 from roundsman.model.failure import normalised
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
@@ -237,9 +238,14 @@ class Tried:
         return -(-self.examined // ENTRIES_A_UNIT) + self.selected
 
 
-def try_out(stack: DeployedStack, run: Run, chosen: Choice, progress: Progress) -> Tried:
-    """Assess the first TRIED_OUT orders of a run, and send nothing."""
-    holds = stack.holds.holds()
+def try_out(
+    stack: DeployedStack, run: Run, chosen: Choice, progress: Progress, *, released: str = ""
+) -> Tried:
+    """Assess the first TRIED_OUT orders of a run, and send nothing.
+
+    `released` is an agent that an operator holds, and that is released before the run begins.
+    """
+    holds = _holds_left(stack, released)
     looked = chosen.orders[:TRIED_OUT]
     plans: Counter[str] = Counter()
     samples: list[str] = []
@@ -414,15 +420,23 @@ def must_pin(stack: DeployedStack, run: Run) -> bool:
     return corrects(run.event) or _checking_plan(stack, run) is not None
 
 
-def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
+def check_holds(
+    stack: DeployedStack, run: Run, chosen: Sequence[str], *, released: str = ""
+) -> None:
     """Raise AgentOnHold if one of the first AT_ONCE orders would wait for an agent on hold.
 
-    With `Terms.anyway`, the orders are not checked.
+    With `Terms.anyway`, the orders are not checked. `released` is as for `try_out`.
     """
     if run.terms.anyway:
         return
-    holds = stack.holds.holds()
+    holds = _holds_left(stack, released)
     for one in assess_all(stack, run, chosen[:AT_ONCE]) if holds else ():
         hold = held_for(one.found, holds) if isinstance(one.found, Eligible) else None
         if hold is not None:
             raise AgentOnHold(f"{hold_sentence(hold)}{WOULD_WAIT}. Nothing was sent.")
+
+
+def _holds_left(stack: DeployedStack, released: str) -> list[Hold]:
+    """Return the holds in force once an agent is released; empty text for none."""
+    of_operator = (released, OPERATOR)
+    return [one for one in stack.holds.holds() if (one.agent, one.kind) != of_operator]

@@ -320,7 +320,7 @@ class ReleaseVerb(OnHoldVerb):
                 _version(agent.holds),
                 subject=self.on_agent(agent),
                 goes_on=partial(self._wake, stack),
-                left=_LEFT,
+                left=WOKEN_LATER,
             )
         workflow = self.orders_of
         before = held_orders(stack, workflow)
@@ -334,7 +334,7 @@ class ReleaseVerb(OnHoldVerb):
             _version([before]),
             subject=self._on_orders(workflow),
             goes_on=partial(self._wake, stack),
-            left=_LEFT.removesuffix(".") + f"{not_watched}.",
+            left=WOKEN_LATER.removesuffix(".") + f"{not_watched}.",
         )
 
     def _wake(self, stack: DeployedStack, released: Result, progress: Progress) -> Iterator[Result]:
@@ -377,7 +377,8 @@ class ReleaseVerb(OnHoldVerb):
         return replace(ended, watched=watched)
 
 
-_LEFT = "The supervisor wakes the orders that wait for it within two minutes."
+WOKEN_LATER = "The supervisor wakes the orders that wait for it within two minutes."
+"""What becomes of the orders that wait for what was released, and are not woken at once."""
 
 
 def _version(holds: Iterable[Hold]) -> str:

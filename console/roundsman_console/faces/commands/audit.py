@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from roundsman.model.instants import SECOND, second
+from roundsman.model.instants import second
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import FAILED, USAGE, ConsoleError
 from roundsman_console.base.hints import hinted_json
-from roundsman_console.base.typed_inputs import read_duration, read_instant
+from roundsman_console.base.typed_inputs import read_past
 from roundsman_console.faces.cli.confirm import confirm
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.options import AsJson, Yes
@@ -76,7 +76,8 @@ def audit_command(
         if from_ is not None:
             report = _of_file(from_, since=since, to=to, deep=deep)
         else:
-            report = _of_stack(stack, Scope(_since(since), most, deep), to, yes, as_json)
+            begins = None if since is None else read_past(since, now(), most=LONGEST_AGE)
+            report = _of_stack(stack, Scope(begins, most, deep), to, yes, as_json)
         if as_json:
             print(hinted_json(report.document()))
         else:
@@ -111,15 +112,6 @@ def words_of(cost: AuditCost, scope: Scope) -> str:
         f"To read: {first}{counted(cost.orders, 'order')}{since}, about {cost.read_units:,} read "
         f"units of DynamoDB, {amount} USD at the list price of {prices.region}."
     )
-
-
-def _since(text: str | None) -> int | None:
-    """Return `7d` or an instant in epoch ms."""
-    if text is None:
-        return None
-    if "T" in text.upper() or "-" in text:
-        return read_instant(text)
-    return now() - read_duration(text, most=LONGEST_AGE) * SECOND
 
 
 def _of_file(path: Path, *, since: str | None, to: Path | None, deep: bool) -> AuditReport:

@@ -20,6 +20,7 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.agent.reading import find_agents
+from roundsman_console.facts.group.course import read_group_course
 from roundsman_console.facts.group.documents import (
     GroupListDocument,
     group_details,
@@ -99,7 +100,8 @@ def groups_show_command(
     with sentences():
         read_selection({"group": group})  # raises ConsoleError if this is not a group id
         found = find_stack(stack)
-        shown = find_group(found, group, find_agents(found), now())
+        at = now()
+        shown = find_group(found, group, find_agents(found), at)
         if shown is None:
             raise ConsoleError(
                 f"{found.name} has no failure group {group}, or the group has no orders left. "
@@ -107,7 +109,7 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            print(hinted_json(group_details(shown)))
+            print(hinted_json(group_details(shown, read_group_course(found, shown, at))))
             return
         print_group(shown)
 

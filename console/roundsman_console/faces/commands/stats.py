@@ -12,7 +12,7 @@ from rich.text import Text
 from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.base.clock import now
-from roundsman_console.base.result import document_of
+from roundsman_console.base.result import document_of, filled_from
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
@@ -20,9 +20,16 @@ from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.faces.cli.text.agent import agents_table
 from roundsman_console.faces.cli.text.states import STATE_STYLES
+from roundsman_console.facts.course.course import SPANS, USUAL
+from roundsman_console.facts.course.reading import read_stack_course
 from roundsman_console.facts.orders.counts import TaskCounts
 from roundsman_console.facts.overview.queues import MARKS, Queue
-from roundsman_console.facts.overview.stats import Stats, read_stats, stats_reading
+from roundsman_console.facts.overview.stats import (
+    Stats,
+    StatsAndCourse,
+    read_stats,
+    stats_reading,
+)
 
 
 def stats_command(
@@ -31,9 +38,12 @@ def stats_command(
 ) -> None:
     """Show the task and queue counts, what is overdue, and the agents. Example: roundsman stats"""
     with sentences():
-        found = read_stats(announced_stack(stack))
+        deployed = announced_stack(stack)
+        found = read_stats(deployed)
         if as_json:
-            print(json.dumps(document_of(stats_reading(found))))
+            course = read_stack_course(deployed, found.at, SPANS[USUAL])
+            read = filled_from(stats_reading(found), StatsAndCourse, course=course)
+            print(json.dumps(document_of(read)))
             return
         console = results()
         for part in stats_view(found, found.queues):

@@ -52,6 +52,7 @@ from roundsman_console.faces.web.pages import (
     order,
     orders,
     overview,
+    shift,
     workflows,
 )
 from roundsman_console.faces.web.pages import find as search
@@ -108,6 +109,7 @@ PAGES = (
     PageRoute("/groups/{group}", groups.read, "group.html"),
     PageRoute("/bulk", bulk.read_all, "bulk_runs.html"),
     PageRoute("/bulk/{run}", bulk.read, "bulk_run.html"),
+    PageRoute("/shift", shift.read, "shift.html"),
     PageRoute("/dead-letters", dead_letters.read_all, "dead_letters.html"),
     PageRoute("/rejected", dead_letters.read_rejected, "rejected.html"),
     PageRoute("/agents", agents.read, "agents.html"),
@@ -161,7 +163,10 @@ class Console:
         elsewhere = values.get(registry.GOES_TO)
         if elsewhere:
             return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
-        shown = {**values, "causes": causes(unread_of(values)), "every": self._read_every(path)}
+        every, sooner = self._read_every(path), values.get("every")
+        if every is not None and isinstance(sooner, int | float):
+            every = min(every, sooner)
+        shown = {**values, "causes": causes(unread_of(values)), "every": every}
         return HTMLResponse(self.templates.render(template, shown, path=path))
 
     def error(self, status: HTTPStatus, sentence: str, *, path: str = "") -> HTMLResponse:

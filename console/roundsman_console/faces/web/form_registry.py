@@ -27,6 +27,7 @@ from roundsman_console.faces.web.forms.order import commands_on_orders
 from roundsman_console.faces.web.forms.set_aside import BODY, commands_on_messages
 from roundsman_console.faces.web.forms.smoke import SMOKE
 from roundsman_console.faces.web.forms.stack_verb import commands_on_stacks
+from roundsman_console.faces.web.forms.trial import commands_on_groups
 from roundsman_console.faces.web.session import GO, SHOWN, Session
 from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
 from roundsman_console.inspector import Inspector
@@ -42,6 +43,7 @@ def commands() -> dict[str, FormCommand]:
         **commands_on_many(),
         **commands_on_stacks(),
         **commands_on_messages(),
+        **commands_on_groups(),
         SMOKE.verb: SMOKE,
     }
 

@@ -4,13 +4,12 @@ A run keeps how its orders were selected for 90 days, so it says what was done a
 order is in it any more.
 """
 
-import shlex
-from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord
 from roundsman_console.acts.bulk.start import bulk_runs_of
+from roundsman_console.facts.course.marks import group_of
 from roundsman_console.inspector import Inspector
 
 MOST_LOOKED_AT = 100
@@ -19,15 +18,6 @@ its group, which never changes."""
 
 _GROUPS: WeakKeyDictionary[Inspector, dict[str, str | None]] = WeakKeyDictionary()
 """The groups of runs, by the ids of the runs."""
-
-
-def group_of(record: BulkRecord) -> str | None:
-    """Return the failure group that the run's orders were selected by; None if there is none."""
-    try:
-        words = shlex.split(record.run.selection)
-    except ValueError:  # it is cut at its maximum length
-        return None
-    return next((group for option, group in pairwise(words) if option == "--group"), None)
 
 
 def runs_over(inspector: Inspector, group: str, since: int) -> list[BulkRecord]:
@@ -48,7 +38,7 @@ def runs_over(inspector: Inspector, group: str, since: int) -> list[BulkRecord]:
             continue
         if record is None:
             continue
-        known[listed.run_id] = group_of(record)
+        known[listed.run_id] = group_of(record.run)
         if known[listed.run_id] == group:
             found.append(record)
     return found[::-1]

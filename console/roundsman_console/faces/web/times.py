@@ -43,6 +43,14 @@ def until(instant: int | None) -> Markup:
     return Markup("") if instant is None else relative("until", instant)
 
 
+def clock(instant: int) -> Markup:
+    """Return an instant (epoch ms) itself, for paper: in UTC, or in the zone that was chosen."""
+    if time_style() != RELATIVE:
+        return relative("ago", instant)
+    shown = in_utc("ago", instant)
+    return Markup('<time datetime="{0}">{1}</time>').format(iso(instant), shown)
+
+
 def left(instant: int) -> Markup:
     """Return an instant (epoch ms) as the time for which something still lasts."""
     return relative("left", instant)

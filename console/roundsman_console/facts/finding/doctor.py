@@ -57,7 +57,9 @@ class Doctor:
         if self.rate is not None:
             deep, rows = look_deep(self.stack, self.rate, looking)
             found += deep
-        looked = Looked(self.stack.name, facts.now, facts.entries, facts.cut, rows)
+        looked = Looked(
+            self.stack.name, facts.now, facts.entries, facts.cut, rows, looking.published
+        )
         return Report(looked, in_order(found), looking.unseen), facts
 
     def repair(self, confirm: Callable[[Sequence[Finding]], None], wait: float) -> Report:

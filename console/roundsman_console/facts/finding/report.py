@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import iso
+from roundsman_console.aws.versions import Published
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import cause_of, sentence_of
 from roundsman_console.base.unread import Unread
@@ -167,6 +168,8 @@ class Looking:
     def __init__(self, progress: Callable[[str], None] = lambda _: None) -> None:
         self._missed: list[Unseen] = []
         self.progress = progress
+        self.published: list[Published] = []
+        """The versions of functions that were read."""
 
     def at(self, what: str) -> "Reading":
         """Return a context manager for one read, which notes an error under the name `what`."""
@@ -229,6 +232,8 @@ class Looked:
     """The lanes that have more tasks than were read."""
     rows: int | None = None
     """The number of rows that the deep look read; None without a deep look."""
+    published: Sequence[Published] = ()
+    """The versions of the functions."""
 
 
 @dataclass(frozen=True, slots=True)

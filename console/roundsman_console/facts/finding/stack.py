@@ -32,7 +32,7 @@ def look_at_stack(stack: DeployedStack, looking: Looking) -> list[Finding]:
         name = output.removesuffix("Name")
         with looking.at(name):
             if name.endswith("Function"):
-                found += _look_at_function(stack, name, physical)
+                found += _look_at_function(stack, name, physical, looking)
             elif name.endswith("Table"):
                 found += look_at_table(stack, name, physical, looking)
     named: dict[str, dict[str, str]] = {ALARM: {}, SCHEDULE: {}}
@@ -64,7 +64,9 @@ def look_at_stack(stack: DeployedStack, looking: Looking) -> list[Finding]:
     return found
 
 
-def _look_at_function(stack: DeployedStack, name: str, physical: str) -> Iterator[Finding]:
+def _look_at_function(
+    stack: DeployedStack, name: str, physical: str, looking: Looking
+) -> Iterator[Finding]:
     client = stack.lambda_client
     found = client.get_function_configuration(FunctionName=physical, Qualifier=LIVE)
     reserved = client.get_function_concurrency(FunctionName=physical)
@@ -77,6 +79,7 @@ def _look_at_function(stack: DeployedStack, name: str, physical: str) -> Iterato
         reserved=reserved.get("ReservedConcurrentExecutions"),
     )
     versions = versions_beside(client, name, physical, found["Version"], found["FunctionArn"])
+    looking.published += versions.published
     yield from version_findings(versions)
 
 

@@ -7,7 +7,8 @@ behind, a rejected message or a dead letter. All but `read_standing` and `alarms
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
 
 from roundsman.command_line import command_line
 from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
@@ -23,12 +24,19 @@ from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.overview.queues import lags_of
 from roundsman_console.facts.set_aside.queues import counts, sources
 
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch.type_defs import MetricAlarmTypeDef
 
-def read_standing(stack: DeployedStack) -> StandingAlerts:
-    """Read the standing alerts of all sources, one source after another."""
+
+def read_standing(stack: DeployedStack, *, count: bool = True) -> StandingAlerts:
+    """Read the standing alerts of all sources, one source after another.
+
+    Without `count`, the members of failure groups are those of the supervisor's last count, which
+    takes one request instead of one for each shard of each group.
+    """
     looking, found, at = Looking(), list[Finding](), now()
     with looking.at("Failure groups"):
-        found += of_groups(_counted(stack, at), at)
+        found += of_groups(_counted(stack, at) if count else stack.groups.groups(), at)
     with looking.at("Circuits and holds"):
         found += of_holds(stack.holds.holds())
     with looking.at("Alarms"):
@@ -134,6 +142,8 @@ class Alarm:
     """Epoch ms."""
 
 
+NEW_ALARM = 15 * MINUTE
+"""An alarm that was made or changed so long ago at most has its first state, in ms."""
 _ACTIONS: Mapping[str, Literal["AlarmActions", "InsufficientDataActions"]] = {
     "ALARM": "AlarmActions",
     "INSUFFICIENT_DATA": "InsufficientDataActions",
@@ -142,27 +152,72 @@ _ACTIONS: Mapping[str, Literal["AlarmActions", "InsufficientDataActions"]] = {
 
 
 def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
-    """Yield the stack's alarms that are raised: in ALARM, or without the data that they need.
+    """Yield the stack's alarms that are raised: in ALARM, or without the data that they need."""
+    for alarm in _alarms(stack):
+        if _is_raised(stack, alarm):
+            yield Alarm(_name(stack, alarm), alarm.get("AlarmDescription", ""), _changed_at(alarm))
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmChange:
+    """The last change of an alarm of CloudWatch."""
+
+    name: str
+    """The alarm's name in the template."""
+    at: int
+    """In epoch ms."""
+    raised: bool
+    """Whether it is raised since then; else it is well since then."""
+    description: str
+
+
+def alarm_changes(stack: DeployedStack, since: int) -> Iterator[AlarmChange]:
+    """Yield the alarms of the stack that were raised or became well at or after `since` (epoch ms).
+
+    CloudWatch lists only the last change of each. That a new alarm is found well is none.
+    """
+    for alarm in _alarms(stack):
+        raised, at = _is_raised(stack, alarm), _changed_at(alarm)
+        made = alarm.get("AlarmConfigurationUpdatedTimestamp")
+        new = made is not None and at - _epoch_ms(made) < NEW_ALARM
+        if at >= since and (raised or (alarm["StateValue"] == "OK" and not new)):
+            description = alarm.get("AlarmDescription", "")
+            yield AlarmChange(_name(stack, alarm), at, raised, description)
+
+
+def _alarms(stack: DeployedStack) -> "Iterator[MetricAlarmTypeDef]":
+    """Yield the alarms that notify the stack's alert topic.
 
     CloudFormation names an alarm `<stack>-<logical id>-<suffix>`. The name of another stack may
-    begin with the same prefix, so the alarm must also notify this stack's alert topic.
+    begin with the same prefix, so the topic decides.
     """
-    prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
-    # A local AWS evaluates no alarm, so that each stays as it was created: without data.
-    raised = ["ALARM"] if is_local(stack.cloudwatch.meta.endpoint_url) else [*_ACTIONS]
+    topic = stack.output("AlertTopicArn")
     pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
-        AlarmNamePrefix=prefix, AlarmTypes=["MetricAlarm"]
+        AlarmNamePrefix=f"{stack.name}-", AlarmTypes=["MetricAlarm"]
     )
     for page in pages:
         for alarm in page["MetricAlarms"]:
-            state = alarm["StateValue"]
-            actions = alarm.get(_ACTIONS[state], []) if state in raised else []
-            if topic in actions:
-                yield Alarm(
-                    alarm["AlarmName"].removeprefix(prefix).partition("-")[0],
-                    alarm.get("AlarmDescription", ""),
-                    round(alarm["StateUpdatedTimestamp"].timestamp() * SECOND),
-                )
+            if any(topic in alarm.get(actions, []) for actions in _ACTIONS.values()):
+                yield alarm
+
+
+def _is_raised(stack: DeployedStack, alarm: "MetricAlarmTypeDef") -> bool:
+    # A local AWS evaluates no alarm, so that each stays as it was created: without data.
+    raised = ["ALARM"] if is_local(stack.cloudwatch.meta.endpoint_url) else [*_ACTIONS]
+    state = alarm["StateValue"]
+    return state in raised and stack.output("AlertTopicArn") in alarm.get(_ACTIONS[state], [])
+
+
+def _name(stack: DeployedStack, alarm: "MetricAlarmTypeDef") -> str:
+    return alarm["AlarmName"].removeprefix(f"{stack.name}-").partition("-")[0]
+
+
+def _changed_at(alarm: "MetricAlarmTypeDef") -> int:
+    return _epoch_ms(alarm["StateUpdatedTimestamp"])
+
+
+def _epoch_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * SECOND)
 
 
 def of_alarms(alarms: Iterable[Alarm]) -> list[Finding]:

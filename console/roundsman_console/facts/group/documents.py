@@ -9,6 +9,7 @@ from roundsman.model.task import Task
 from roundsman_console.base.constraints import Count, GroupId, Keyword
 from roundsman_console.base.result import EPOCH_MS, EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.agent.documents import AgentDocument, agent_document
+from roundsman_console.facts.course.course import Course
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, Standing
 from roundsman_console.facts.group.retried import RetriedNow
@@ -120,13 +121,19 @@ class GroupDetailsDocument(GroupDocument):
     """The tasks of the oldest, a middle and the newest member."""
     do: Sequence[str]
     """The commands to run next."""
+    course: Course
+    """The orders over time: since when they fail, and whether it is over."""
 
 
-def group_details(group: GroupNow) -> GroupDetailsDocument:
-    """Return the group with its samples and the commands to run next."""
-    samples = [*map(_sample, group.samples)]
+def group_details(group: GroupNow, course: Course) -> GroupDetailsDocument:
+    """Return the group with its samples, the commands to run next, and its orders over time."""
     return filled_from(
-        group, GroupDetailsDocument, **_of_group(group), samples=samples, do=commands_of(group)
+        group,
+        GroupDetailsDocument,
+        **_of_group(group),
+        samples=[*map(_sample, group.samples)],
+        do=commands_of(group),
+        course=course,
     )
 
 

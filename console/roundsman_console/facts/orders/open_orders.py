@@ -30,15 +30,18 @@ def entries_of(
     stack: DeployedStack,
     lane: Lane,
     *,
+    since: int = 0,
     newest_first: bool = False,
     shards: Iterable[int] | None = None,
 ) -> Iterator[DueEntry]:
-    """Yield the entries of a lane by their instants. They are read lazily.
+    """Yield the entries of a lane from `since` (epoch ms) on by their instants, read lazily.
 
     None are all shards that may contain tasks, of which the leases say how many there are.
     """
     of_shards = (
-        stack.records.entries(lane_key(lane, shard), newest_first=newest_first, first=AT_ONCE)
+        stack.records.entries(
+            lane_key(lane, shard), since=since, newest_first=newest_first, first=AT_ONCE
+        )
         for shard in (stack.every_shard if shards is None else shards)
     )
     return heapq.merge(*of_shards, key=lambda entry: entry.due_at, reverse=newest_first)

@@ -13,6 +13,7 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import EPOCH_MS, MS, Shown
 from roundsman_console.facts.agent.documents import AgentDocument, agent_document
 from roundsman_console.facts.agent.reading import AgentNow, find_agents
+from roundsman_console.facts.course.course import Course
 from roundsman_console.facts.order.documents import TaskSummaryDocument
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count, TaskCounts, count_tasks
@@ -64,6 +65,14 @@ class StatsReading:
     """When the last complete visit of a shard by a supervisor began."""
     queues: Sequence[Queue]
     agents: Sequence[AgentDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsAndCourse(StatsReading):
+    """The numbers of a stack, and its orders over the last three hours."""
+
+    course: Course
+    """The orders over time, and what was done meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

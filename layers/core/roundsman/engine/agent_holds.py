@@ -9,7 +9,8 @@ of it: what was sent is done, and undos go on unless the hold says otherwise.
 In all cases the step is parked: it waits without a lock. The end of the hold wakes it
 (`roundsman.supervisor.wakes`). In case that is lost, it checks the hold itself, after one to two
 hours and later each day (`_next_check`). No attempt is counted, and the task's complete-by moves by
-the time in which any of its steps was parked.
+the time in which any of its steps was parked. A deadline of the task, which is an instant that the
+application has named, does not move.
 """
 
 from collections.abc import Sequence

@@ -200,9 +200,10 @@ def undone(
 ) -> None:
     """Handle the success of an undo at the step's current agent.
 
-    If the step goes on, it begins at another agent or under a new key. Otherwise the undo continues
-    at the agent that was tried before. When the step is undone at every agent that was tried, it is
-    Undone, or left out of its fan-out. The guarantee depends on the remote service: it must honour
+    If the step was undone to begin again, it begins at another agent or under a new key. Otherwise
+    the undo continues at the agent that was tried before. When the step is undone at every agent
+    that was tried, it is left out of its fan-out if it is an item that was undone for that, else it
+    is Undone. The guarantee depends on the remote service: it must honour
     idempotency keys, and fence late performs where the compensation declares it.
     """
     record = context.decision.step(step.name)

@@ -413,6 +413,7 @@ class DecisionBuilder:
             return self.unchanged(self._reason())
         check_task_move(self.before.state, event, state)
         self._add_uncompensated_to_reason(plan, state)
+        self._record_missing_plan(plan, state)
         if not over:
             self._remove_unreadable_signals(plan, state)
         task = replace(
@@ -515,6 +516,15 @@ class DecisionBuilder:
             why = f"{why}; not undone, since their items before the restore are not known: "
             why += ", ".join(unknown)
         self.ending = replace(ending, why=why)
+
+    def _record_missing_plan(self, plan: Plan | None, state: TaskState) -> None:
+        """Record that a task is Archived only because its undo cannot be made without its plan."""
+        ending = self.ending
+        if plan is not None or ending is None or ending.how is TaskState.ARCHIVED:
+            return
+        if state is TaskState.ARCHIVED:  # it was open before: without its plan it stays archived
+            why = f"its undo cannot be made: its plan {self.task.plan[:12]} is not stored"
+            self.record("failed", None, None, why)
 
 
 def _fitting_steps(before: Task, steps: Mapping[str, StepRecord]) -> Mapping[str, StepRecord]:

@@ -147,7 +147,7 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
         return decision.unchanged("the task has ended, and its plan is not stored")
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
     applicable = not why_not_applicable(context, event)
-    about = what_it_is_about(context, event) if applicable else About.NOTHING
+    about = what_it_is_about(context, event) if applicable else None
     if about is About.ENDED_WAIT:
         answered_after_undo(decision, event)
         decision.alert(LATE_ANSWER, event.step)

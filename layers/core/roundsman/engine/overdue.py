@@ -72,8 +72,8 @@ class _Excuse:
 
     reason: str
     most: int | None
-    """How many timeouts in a row are excused at most, if the last one is excused by this; None if
-    it does not count among them."""
+    """The limit of `uncounted_timeouts`, which all excuses of the step share. None: there is no
+    limit, and a timeout that is excused by this is not added."""
     extends_to: int | None = None
     """Until when the attempt is extended (epoch ms); None if it is sent again."""
 
@@ -102,7 +102,8 @@ def _excuses(context: DecisionContext, step: StepPlan, late: Attempt) -> Iterato
     - In a backlog, a request that was sent shortly after the last one that was read may not have
       been read either. But its agent may as well have died of it.
     - Nothing shows that the request was sent (`_may_be_unsent`). That is excused the first time in
-      a row. An extended attempt was excused before, and nothing was sent again for that.
+      a row. An extended attempt was excused before, and nothing was sent again for that, so it is
+      excused as often as the others (MAX_UNCOUNTED_TIMEOUTS).
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if record.heard_at is not None:
@@ -118,7 +119,7 @@ def _excuses(context: DecisionContext, step: StepPlan, late: Attempt) -> Iterato
         elif 2 * view.lag >= late.overdue_at - _sent_at(record):
             yield _Excuse("its agent has a long backlog", MAX_UNCOUNTED_TIMEOUTS)
     if _may_be_unsent(context, step):
-        most = MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record) else 1
+        most = MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record, late) else 1
         yield _Excuse("nothing shows that its request was sent", most)
 
 
@@ -308,9 +309,9 @@ def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     return context.now - _sent_at(record) < HIDDEN_FOR + behind
 
 
-def _was_extended(step: StepPlan, record: StepRecord) -> bool:
+def _was_extended(step: StepPlan, record: StepRecord, late: Attempt) -> bool:
     """Whether the attempt's deadline is later than the time limit of its step allows."""
-    return (record.overdue_at or 0) > _sent_at(record) + _given(step, record)
+    return late.overdue_at > _sent_at(record) + _given(step, record)
 
 
 def _given(step: StepPlan, record: StepRecord) -> int:

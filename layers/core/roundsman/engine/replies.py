@@ -35,7 +35,7 @@ class About(Enum):
     """What a reply is about."""
 
     CURRENT = "the attempt under way, or the callback that the step waits for"
-    EARLIER = "another attempt under the key, whose outcome is also that of the step"
+    EARLIER = "an earlier attempt under the same key: it counts though its token is old"
     FAILED = "a step that has failed, and has succeeded after all"
     ENDED_WAIT = "a callback whose wait was ended, and whose step is being undone, or is undone"
     NOTHING = "nothing that is open"

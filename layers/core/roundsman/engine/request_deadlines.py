@@ -59,7 +59,8 @@ def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
 def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
     """When the request of an attempt that waits until `by` loses its right to act (epoch ms).
 
-    `by` may also be until when it would have waited, if the attempt has ended.
+    `by` is the attempt's `until`. Of an attempt that has ended early, say by a failure, it is the
+    `until` that it had: its request may act as long as before.
 
     That is the first of these: its patience is over, no further request of its operation is allowed
     under the key, and, of a perform, the task's complete-by `task_ends_at`. But a perform may act

@@ -3,7 +3,8 @@
 A decision sets what it knows (`step_values`). What every event of its kind changes follows here,
 whoever makes the decision, so that no caller can forget or override it:
 
-- What was counted in a row begins anew, as the transition table says.
+- `uncounted_calls` and the retry window begin anew, or go on, as the transition table says
+  (`CountsInARow`). `uncounted_timeouts` does not follow: each decision sets it.
 - The retry window and the polling end later by the time in which the step could not be attempted:
   that of an attempt that is not counted, and that for which the step was parked.
 - The polling ends with the series of attempts, and with the operation.
@@ -42,7 +43,7 @@ class StepValues:
 
     def of(self, record: StepRecord) -> StepRecord:
         """The record with these values."""
-        return replace(record, **self.values) if self.values else record
+        return replace(record, **self.values)
 
     def and_also(self, others: "StepValues") -> "StepValues":
         """These values and others, which count where both have one."""
@@ -103,8 +104,8 @@ def _granted(before: StepRecord, after: StepRecord) -> int:
     """The time in ms that each further attempt of the operation has more."""
     if isinstance(after.situation, Ended) or after.operation != before.operation:
         return 0
-    ends = isinstance(before.situation, UnderWay) and not isinstance(after.situation, UnderWay)
-    return after.granted + before.extra if ends else after.granted
+    goes_on = isinstance(after.situation, UnderWay)
+    return after.granted if goes_on else after.granted + before.extra
 
 
 def _excused_time(before: StepRecord, event: StepEvent, now: int) -> int:

@@ -172,11 +172,13 @@ TASKS = st.builds(
 )
 
 
+@pytest.mark.exhaustive
 @given(TASKS)
 def test_every_record_reads_back_as_it_was_written(task: Task) -> None:
     assert read_task(task_item(task)) == task
 
 
+@pytest.mark.exhaustive
 @given(JSON)
 def test_every_order_reads_back_as_it_was_written(content: Json) -> None:
     row = OrderRow("ord-1", content, "a hash", NOW)

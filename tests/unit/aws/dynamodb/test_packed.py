@@ -166,6 +166,7 @@ def test_steps_are_columns_and_their_instants_are_differences() -> None:
     assert read_task(task_item(task)) == task
 
 
+@pytest.mark.exhaustive
 @given(TASKS)
 def test_what_is_packed_is_unpacked_as_it_was(task: Task) -> None:
     plain = plain_task_item(task)
@@ -173,6 +174,7 @@ def test_what_is_packed_is_unpacked_as_it_was(task: Task) -> None:
     assert unpacked(packed(inner)) == inner
 
 
+@pytest.mark.exhaustive
 @given(TASKS)
 def test_a_packed_record_is_the_same_task(task: Task) -> None:
     large = replace(task, tenant="x" * WRITE_UNIT)

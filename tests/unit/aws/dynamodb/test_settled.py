@@ -333,6 +333,7 @@ def added_names(item: "Mapping[str, Value]") -> list[str]:
     return [one["M"]["Name"]["S"] for one in added["L"]]
 
 
+@pytest.mark.exhaustive
 def test_the_record_lists_only_the_added_steps_that_are_in_no_row() -> None:
     tasks = [with_added(task) for task in lives(120, 15)[:-1]]
     table = stored_one_by_one(tasks)
@@ -353,6 +354,7 @@ def test_the_record_of_a_task_stays_small_however_many_steps_it_has_added() -> N
         assert item_size(table.items[table.record]) < 2 * ROW_FROM
 
 
+@pytest.mark.exhaustive
 def test_the_youngest_row_of_added_steps_is_extended_up_to_a_limit() -> None:
     table = stored_one_by_one(map(with_added, lives(150, 60)))
     *full, youngest = (len(row["Packed"]["B"]) for row in table.rows())

@@ -169,6 +169,7 @@ def test_a_tick_with_an_open_run_visits_it_until_the_next_tick(
     assert '"reason":"finished"' in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 def test_an_instance_without_a_bulk_run_does_not_import_what_carries_one_out() -> None:
     code = "import functions.supervisor.app, sys; print('roundsman.model.bulk_run' in sys.modules)"
     ended = subprocess.run(

@@ -35,6 +35,9 @@ from roundsman_console.acts.bulk.limits import (
 from roundsman_console.acts.bulk.start import new_run, start_run
 from roundsman_console.acts.bulk.words import order_of_going, search_words
 from roundsman_console.acts.changes import plan_lines
+from roundsman_console.acts.hold.agents import can_be_released, release_agent
+from roundsman_console.acts.hold.results import Released
+from roundsman_console.acts.hold.verbs import WOKEN_LATER
 from roundsman_console.acts.order.corrections import corrects, known_workflows
 from roundsman_console.acts.order.verbs import OrderVerb
 from roundsman_console.acts.verb import Asked, Form, Item, Preview, Progress, no_progress
@@ -45,8 +48,10 @@ from roundsman_console.base.errors import (
     USAGE,
     AgentOnHold,
     ConsoleError,
+    InspectorError,
     UnboundedSelection,
     WrongFields,
+    sentence_of,
 )
 from roundsman_console.base.limits import STOP_AT
 from roundsman_console.base.result import Result
@@ -63,6 +68,7 @@ from roundsman_console.faces.web.command_page import (
 )
 from roundsman_console.faces.web.forms.order import in_states
 from roundsman_console.faces.web.previews import agreed_preview, search
+from roundsman_console.faces.web.released import note_result
 from roundsman_console.faces.web.selection_fields import (
     asked_of,
     for_command,
@@ -70,6 +76,8 @@ from roundsman_console.faces.web.selection_fields import (
     selection_of,
 )
 from roundsman_console.faces.web.session import Session
+from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.facts.agent.reading import find_agent
 from roundsman_console.facts.group.reading import states_of_group
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.inspector import Inspector
@@ -79,6 +87,8 @@ MOST_NAMED = 1_000
 ORDERS = FormField(
     "orders", "The orders, by their ids", "lines", "With spaces or lines between.", required=True
 )
+RELEASE = "release"
+"""The field with the agent that is released before the run begins."""
 ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
 MORE = "More options"
 LIMITS = (
@@ -194,13 +204,18 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
         page,
         title=_title(verb),
         fields=fields,
-        hidden={**hidden, **page.hidden},
+        hidden={**hidden, **page.hidden, **_released(given)},
         proposed={**DEFAULTS, **page.proposed},
     )
     if states and verb.states.isdisjoint(states):
         words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
         return replace(page, sentence=words, impossible=True)
     return in_states(page, verb, states)
+
+
+def _released(given: Form) -> Mapping[str, str]:
+    """The field of the agent that is released, if there is one."""
+    return {RELEASE: given[RELEASE]} if given.get(RELEASE) else {}
 
 
 def _named(given: Form) -> list[str]:
@@ -265,7 +280,8 @@ def _start(
     )
     kept = agreed_preview(given, session)
     if kept is not None:
-        return _begun(page, kept, Asked(by, reason, 0))
+        return _begun(inspector, page, kept, Asked(by, reason, 0))
+    released = given.get(RELEASE, "")
     selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
     selection, at = selection_of(asked), now()
     if selects_completed(selection):
@@ -285,10 +301,11 @@ def _start(
             newest_plan_asked=verb.newest_plan,
             as_of=at if selects_completed(selection) else None,
         )
-        tried = try_out(stack, planned, choice, progress)
+        tried = try_out(stack, planned, choice, progress, released=released)
+        first = f"{released} is released first: what waits for it goes on. " if released else ""
         return Preview(
-            _words(planned, tried),
-            lambda _asked: _start_now(stack, planned, choice.orders),
+            f"{first}{_words(planned, tried)}",
+            lambda asked: _start_now(stack, planned, choice.orders, released, asked),
             sha256("\n".join(choice.orders)),
             f"{page.title}?" if tried.eligible else "",
             notes=_notes(planned, tried),
@@ -302,29 +319,58 @@ def _start(
 @dataclass(frozen=True, slots=True)
 class _Started(Result):
     run: Run
+    released: Released | None
+    """The release of the agent before it; None if none was."""
 
     def words(self) -> Sequence[str]:
-        return [f"{self.run.id} is stored: the supervisor begins within a minute."]
+        released = (*self.released.words(), WOKEN_LATER) if self.released else ()
+        begins = f"{self.run.id} is stored: the supervisor begins within a minute."
+        return [" ".join((*released, begins))]
+
+    def warnings(self) -> Sequence[str]:
+        return self.released.warnings() if self.released else ()
 
     def leads_to(self) -> str:
         return self.run.id
 
 
-def _start_now(stack: DeployedStack, planned: Run, orders: Sequence[str]) -> _Started:
-    """Store the run that was shown. Raises AgentOnHold if an order would wait for a held agent."""
+def _start_now(
+    stack: DeployedStack, planned: Run, orders: Sequence[str], agent: str, asked: Asked
+) -> _Started:
+    """Release the agent, if one is named and held, and store the run that was shown.
+
+    Raises AgentOnHold, before anything is done, if an order would wait for another hold.
+    """
     run = replace(planned, started_at=now())
-    check_holds(stack, run, orders)
-    return _Started(start_run(stack, run, orders, no_progress))
+    check_holds(stack, run, orders, released=agent)
+    released = _release(stack, agent, asked) if agent else None
+    try:
+        return _Started(start_run(stack, run, orders, no_progress), released)
+    except AWS_ERRORS as error:
+        if released is None:
+            raise
+        raise InspectorError(
+            f"{agent} is released, but the bulk run was not stored: {sentence_of(error)}"
+        ) from error
 
 
-def _begun(page: CommandPage, found: Preview, asked: Asked) -> CommandPage:
+def _release(stack: DeployedStack, agent: str, asked: Asked) -> Released | None:
+    """Release the agent; None if somebody else has done it meanwhile."""
+    if not can_be_released(find_agent(stack, agent)):
+        return None
+    return Released(release_agent(stack, agent, by=asked.by, reason=asked.reason))
+
+
+def _begun(inspector: Inspector, page: CommandPage, found: Preview, asked: Asked) -> CommandPage:
     try:
         started = found.go(asked)
     except AgentOnHold as held:
         return replace(page, sentence=f"{held} {HELD}", refused=True)
+    if isinstance(started, _Started) and started.released is not None:
+        note_result(inspector, started.released)
     run = started.leads_to()
     follow = f"/bulk/{run}"
-    page = replace(page, sentence=started.words()[0], done=True)
+    page = replace(page, sentence=" ".join([*started.words(), *started.warnings()]), done=True)
     if incident_of(page.hidden):
         return replace(page, next=[NextStep(f"Follow {run}", follow)])
     return replace(page, about=run, back=follow)

@@ -7,8 +7,8 @@ from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.acts.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman_console.faces.web.forms.bulk import verbs_on_many
-from roundsman_console.faces.web.runs_of_group import group_of
 from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.facts.course.marks import group_of
 from roundsman_console.inspector import Inspector
 
 RUNS = 20
@@ -42,7 +42,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "is_open": is_open,
         "done": record.progress.results + record.progress.refusals,
         "kind_of": kind_of,
-        "group": group_of(record),
+        "group": group_of(record.run),
         "notes": notes,
         "most_notes": MOST_NOTES,
         "actions": [action.value for action in RequestAction if record.state in POSSIBLE[action]],

@@ -13,25 +13,30 @@ from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
-from roundsman_console.faces.web.drawings.columns import failure_curve
-from roundsman_console.faces.web.forms.bulk import form_on_many, verbs_on_many
+from roundsman_console.faces.web.courses import course_of_group
+from roundsman_console.faces.web.forms.bulk import RELEASE, form_on_many, verbs_on_many
 from roundsman_console.faces.web.forms.stack_verb import form_on
+from roundsman_console.faces.web.forms.trial import trial_form
 from roundsman_console.faces.web.pages.incident import (
     acts_of,
     hold_of,
     is_quiet_since,
     last_release,
     many_orders,
-    read_cause,
     read_runs,
+    read_trial,
     still_fails,
     what_happened,
 )
 from roundsman_console.faces.web.results import KeptPage
+from roundsman_console.faces.web.session import current_session
+from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of
+from roundsman_console.facts.group.over import read_cause
 from roundsman_console.facts.group.reading import STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
+from roundsman_console.facts.group.trial import Trial
 from roundsman_console.inspector import Inspector
 
 ENDED: Mapping[str, str] = {
@@ -58,6 +63,8 @@ _REASON_TO_GO_ON = {
     "run-all": "Reason for the attempt now",
     "resubmit-all": "Reason for the resubmission",
 }
+TRIAL_SECONDS = 3
+"""The time from one reading of the page to the next while an order is tried."""
 GOING = (RunState.RUNNING, RunState.PAUSED)
 """The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
@@ -77,7 +84,15 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         raise NotFound("There is no such failure group: its id is f- and eight of 0-9 and a-f.")
     group, at = inspector.group(name), now()
     runs = read_runs(inspector, name, group)
-    shared = {"id": name, "runs": runs, "result": _result(given, group), "NO_STEP": NO_STEP}
+    trial = read_trial(inspector, name)
+    shared = {
+        "id": name,
+        "runs": runs,
+        "result": _result(given, group),
+        "NO_STEP": NO_STEP,
+        "trial": trial,
+        "every": TRIAL_SECONDS if trial is not None and trial.goes_on else None,
+    }
     if group is None:
         return {**shared, **_read_over(inspector, runs)}
     agent, first = group.agent, group.first_at or group.counted_at
@@ -85,13 +100,20 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     loaded = inspector.stack.records.load_many([one.task_id for one in group.newest], at).tasks
     tasks = [task for one in group.newest if (task := loaded.get(one.task_id)) is not None]
     orders = [task for task in tasks if task.failure == group.id]
+    course = part(
+        lambda: course_of_group(inspector, group, runs, given.get("period", "")), "orders over time"
+    )
+    succeeded = course.value.succeeded_since(group.last_at) if course.value else None
+    open_run = next((one for one in runs[::-1] if one.state in GOING), None)
     return {
         **shared,
         "group": group,
         "what_happened": what_happened(group),
         "ended": ENDED.get(group.how, "archived"),
-        "still": still_fails(group, at, held=held, released=released, runs=runs),
-        "curve": failure_curve(group.failed_at, at),
+        "still": still_fails(
+            group, at, held=held, released=released, runs=runs, succeeded=succeeded
+        ),
+        "course": course,
         "effects": effects_words(group_effects(orders), group.count) if orders else "",
         "states": Counter(task.state.value for task in orders),
         "orders": orders,
@@ -102,7 +124,8 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
             group, begun=bool(runs) or (not held and is_quiet_since(released, group))
         ),
         "forms": _forms(group),
-        "open_run": next((one for one in runs[::-1] if one.state in GOING), None),
+        "open_run": open_run,
+        "try_one": None if open_run or (trial and trial.goes_on) else _try_one(group, trial),
         "others": _others(group),
         "goes_on": GOES_ON.get(group.how, ARCHIVED_GO_ON),
         "repair": _repair(inspector, group, at),
@@ -114,7 +137,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 
 def _read_over(inspector: Inspector, runs: Sequence[BulkRecord]) -> Mapping[str, object]:
     """Read what is known of a group that is over."""
-    cause = read_cause(inspector, runs)
+    cause = read_cause(inspector.stack, runs)
     agent, since = (cause.agent, cause.at) if cause else ("", 0)
     acts = acts_of(inspector, runs, agent, since)
     return {"group": None, "cause": cause, "acts": acts, "commands": ()}
@@ -165,14 +188,33 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
             found["hold"] = replace(hold, reason_label="Reason for the hold")
     name = _lets_go_on(group)
     if group.count.count and name:
+        held = hold_of(group.agent)
         given = {INCIDENT: group.id, "group": group.id}
+        given |= {RELEASE: held.agent} if held is not None else {}
         page = form_on_many(name, given, _states(group))
+        title = page.title.replace(" all", f" {many_orders(group)}")
         found["go_on"] = replace(
             page,
-            title=page.title.replace(" all", f" {many_orders(group)}"),
-            reason_label=_REASON_TO_GO_ON[name],
+            title=title if held is None else f"Release and {title[:1].lower()}{title[1:]}",
+            reason_label=_REASON_TO_GO_ON[name] if held is None else "Reason for both",
         )
     return found
+
+
+def _try_one(group: GroupNow, trial: Trial | None) -> Mapping[str, str] | None:
+    """The form that tries one order; None if none can be tried.
+
+    It is the oldest of the samples that was not tried before and of which no effect may stand, if
+    there is one: an undone order of which one may does not begin again. While the agent is held, an
+    order says nothing.
+    """
+    if not group.samples or not _lets_go_on(group) or hold_of(group.agent) is not None:
+        return None
+    before = trial.tried.order if trial is not None else ""
+    best = sorted(
+        group.samples, key=lambda task: (task.task_id == before, group_effects([task]).stands)
+    )
+    return trial_form(best[0], group.id, current_session())
 
 
 def _lets_go_on(group: GroupNow) -> str:

@@ -13,36 +13,21 @@ from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, second
-from roundsman_console.acts.bulk.start import bulk_runs_of
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web.released import ReleasedHere, released_here
 from roundsman_console.faces.web.runs_of_group import runs_over
+from roundsman_console.faces.web.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
+from roundsman_console.facts.group.trial import Trial, TrialState, trial_of
 from roundsman_console.facts.order.lookup import find_shown
 from roundsman_console.facts.order.step_text import error_words
 from roundsman_console.inspector import Inspector
 
 STILL_FAILS = 2 * MINUTE
 """A failure within this time (in ms) means that orders still fail."""
-LOOKED_FOR = 3
-"""The number of orders of a run that are read to find one that still has its history."""
-
-
-@dataclass(frozen=True, slots=True)
-class CauseInHistory:
-    """What an incident was that is over, as one of its orders has it in its history."""
-
-    order: str
-    workflow: str
-    step: str
-    agent: str
-    """Empty if it is not known."""
-    why: str
-    at: int
-    """When this order failed, in epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +89,13 @@ def still_fails(
     held: bool = False,
     released: ReleasedHere | None = None,
     runs: Sequence[BulkRecord] = (),
+    succeeded: int | None = None,
 ) -> str:
     """Return in a sentence whether orders still fail for this cause at `at` (epoch ms).
 
     `held` is whether the agent has a hold or an open circuit, and `released` its last release.
+    `succeeded` is how many attempts of the step succeeded since the last failure; None if that is
+    not known.
     """
     if not group.count.count or group.last_at is None:
         return "No order is in the group now."
@@ -132,8 +120,16 @@ def still_fails(
         return "Orders fail again since the release." if again else "Orders still fail."
     if passed:
         return f"{lately}, and {passed}: the cause is gone."
-    where = "its end" if group.step == NO_STEP else group.step
-    return f"{lately}. Whether an order has come to {where} since is not known here."
+    return f"{lately}{_succeeded_since(group, succeeded)}"
+
+
+def _succeeded_since(group: GroupNow, succeeded: int | None) -> str:
+    """Whether an attempt of the step succeeded since the last failure."""
+    if succeeded is None:
+        where = "its end" if group.step == NO_STEP else group.step
+        return f". Whether an order has come to {where} since is not known here."
+    many = counted(succeeded, "attempt") if succeeded else "no attempt"
+    return f", and {many} of {group.step} succeeded since."
 
 
 def _completed_since(runs: Sequence[BulkRecord], last: int) -> str:
@@ -162,38 +158,6 @@ def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[
     began = [] if known is None else [known.first_at, known.row.since if known.row else None]
     since = min((at for at in began if at is not None), default=0)
     return runs_over(inspector, group, since)
-
-
-def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
-    """Return what the group was over which these runs were; None if no order of them tells it."""
-    store = bulk_runs_of(inspector.stack)
-    for record in runs:
-        try:
-            planned = store.orders(record.run, 0, LOOKED_FOR)
-        except UnreadableRecord:
-            continue
-        for one in planned:
-            found = _cause_of(inspector, one.order, record.run.started_at)
-            if found is not None:
-                return found
-    return None
-
-
-def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
-    """Return why the order had failed before this instant (epoch ms)."""
-    try:
-        facts = find_shown(inspector.stack, order)
-    except (NotFound, UnreadableRecord):
-        return None
-    failed = [
-        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
-    ]
-    if not failed:
-        return None
-    last = failed[-1]
-    step = facts.step(last.step or "")
-    agent = step.step.agent if step.step else ""
-    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
@@ -250,6 +214,20 @@ def _hold_act(hold: Hold) -> Act:
 def _release_act(one: ReleasedHere) -> Act:
     why = f": {one.reason}" if one.reason else ""
     return Act(one.at, f"release of {one.agent} by {one.by}{why}.")
+
+
+def read_trial(inspector: Inspector, group: str) -> Trial | None:
+    """Return what became of the order that was tried last in this console; None if none was.
+
+    Nothing is known of one that is not stored any more.
+    """
+    tried = tried_here(inspector, group)
+    if tried is None:
+        return None
+    try:
+        return trial_of(tried, find_shown(inspector.stack, tried.order))
+    except (NotFound, UnreadableRecord) as error:
+        return Trial(tried, TrialState.ENDED, str(error))
 
 
 def hold_of(agent: AgentNow | None) -> Hold | None:

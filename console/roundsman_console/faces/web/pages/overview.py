@@ -9,11 +9,11 @@ from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman_console.aws.links import aws_console_of
-from roundsman_console.aws.metrics import ENDS, Throughput, read_throughput
+from roundsman_console.aws.metrics import ENDS
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
 from roundsman_console.faces.web.cache import Cached
-from roundsman_console.faces.web.drawings.columns import chart
+from roundsman_console.faces.web.courses import course_of_stack
 from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.report import Finding, Report
@@ -27,17 +27,13 @@ from roundsman_console.inspector import Inspector
 
 T = TypeVar("T")
 
-THROUGHPUT: Cached[Throughput] = Cached(
-    keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
-)
-"""The orders accepted and ended in the last day."""
 CHECKED: Cached[Report] = Cached(
     keep=5 * MINUTE  # a check makes about a hundred requests
 )
 """What the doctor found."""
 
 
-def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the overview. A part that cannot be read says so, and the others are shown."""
     alerts = part(inspector.alerts, "what needs attention")
     stats = part(inspector.stats, "orders by state and queues")
@@ -55,21 +51,21 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         lambda found: read_retries(inspector.stack, found, now()),
         "the orders that are retried",
     )
-    throughput = (
+    report = part(lambda: _checked(inspector), "the doctor's checks")
+    published = report.value.looked.published if report.value else ()
+    course = (
         part(
-            lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
-            "the last 24 hours",
+            lambda: course_of_stack(inspector, given.get("period", ""), published),
+            "orders over time",
         )
         if inspector.stack.has_cloudwatch
         else None
     )
-    report = part(lambda: _checked(inspector), "the doctor's checks")
     found = attention(alerts.value, stats.value, report.value, inspector.stack.supervisor_interval)
     return {
         "stats": stats,
         "states": [*TaskState],
-        "throughput": throughput,
-        "chart": chart(throughput.value) if throughput and throughput.value else None,
+        "course": course,
         "ends": ENDS,
         "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
         "report": report,

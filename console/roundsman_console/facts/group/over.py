@@ -1,0 +1,63 @@
+"""What a failure group was that is over, by the bulk runs that were over it.
+
+The stack forgets a group once it is over. A bulk run is kept for 90 days, with its orders, and each
+of them has in its history why it had failed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roundsman.errors import UnreadableRecord
+from roundsman.model.bulk_run import BulkRecord
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.errors import NotFound
+from roundsman_console.facts.order.lookup import find_shown
+
+LOOKED_FOR = 3
+"""The number of orders of a run that are read to find one that still has its history."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseInHistory:
+    """What an incident was that is over, as one of its orders has it in its history."""
+
+    order: str
+    workflow: str
+    step: str
+    agent: str
+    """Empty if it is not known."""
+    why: str
+    at: int
+    """When this order failed, in epoch ms."""
+
+
+def read_cause(stack: DeployedStack, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
+    """Return what the group was over which these runs were; None if no order of them tells it."""
+    store = stack.bulk_runs
+    for record in runs:
+        try:
+            planned = store.orders(record.run, 0, LOOKED_FOR)
+        except UnreadableRecord:
+            continue
+        for one in planned:
+            found = _cause_of(stack, one.order, record.run.started_at)
+            if found is not None:
+                return found
+    return None
+
+
+def _cause_of(stack: DeployedStack, order: str, before: int) -> CauseInHistory | None:
+    """Return why the order had failed before this instant (epoch ms)."""
+    try:
+        facts = find_shown(stack, order)
+    except (NotFound, UnreadableRecord):
+        return None
+    failed = [
+        row for row in facts.history if row.kind in ("failed", "undo failed") and row.at <= before
+    ]
+    if not failed:
+        return None
+    last = failed[-1]
+    step = facts.step(last.step or "")
+    agent = step.step.agent if step.step else ""
+    return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)

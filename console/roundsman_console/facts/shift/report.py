@@ -1,0 +1,369 @@
+"""What happened to a stack since an instant, and what is open now. Pure.
+
+Nothing is stored for it. It is made of what the stack keeps for other ends, so it also says what is
+not kept: `NOT_KEPT`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from roundsman.model.bulk_run import BulkRecord, OrderResult, RunState
+from roundsman.model.events import COMMAND_KINDS, HistoryRow
+from roundsman.model.failure import NO_STEP, Group, failure_of
+from roundsman.model.instants import second
+from roundsman.model.task import Task
+from roundsman_console.base.constraints import RUN_ID, GroupId, RunId
+from roundsman_console.base.constraints import Count as Number
+from roundsman_console.base.counted import counted
+from roundsman_console.base.result import COUNT, EPOCH_MS, EpochMs, Shown
+from roundsman_console.facts.course.marks import Mark, group_of
+from roundsman_console.facts.finding.report import Finding
+from roundsman_console.facts.finding.standing import AlarmChange
+from roundsman_console.facts.finding.table import DOCTOR, AlertSeverity
+from roundsman_console.facts.group.over import CauseInHistory
+from roundsman_console.facts.group.reading import Standing
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+UNKNOWN = "not known"
+NOT_KEPT = (
+    "The stack keeps no list of what happened. Of each agent and workflow the last hold is known, "
+    "or that it was released, and not by whom; of each failure group the last alert, and of each "
+    "alarm the last change; of a group that is over, what bulk runs and orders tell."
+)
+"""What a shift cannot say, whatever is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedGroup:
+    """Orders that failed for one cause."""
+
+    first_at: Annotated[int | None, Shown("First", EPOCH_MS, missing=UNKNOWN)]
+    """When the first of them failed, as far as that is known."""
+    last_at: Annotated[int | None, Shown("Last", EPOCH_MS, missing=UNKNOWN)]
+    group: GroupId
+    standing: Annotated[Standing, Shown("Now")]
+    """Whether it is `over`, or `calm`: without an order now."""
+    orders: Annotated[Number | None, Shown("Orders, at least", COUNT, missing=UNKNOWN)]
+    """The largest number of orders that is known to have been in the group at one time."""
+    workflow: str
+    step: str
+    """The failed step; `none` if the orders failed as a whole."""
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertChange:
+    """An alert that was sent, and whether it said that a problem began or is over."""
+
+    at: Annotated[int, Shown("At", EPOCH_MS)]
+    change: Literal["raised", "cleared"]
+    about: str
+    """The failure group, or the alarm."""
+    sentence: Annotated[str, Shown("What")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenCommand:
+    """A command of a person on one order, also one that was refused."""
+
+    at: Annotated[int, Shown("At", EPOCH_MS)]
+    order: str
+    command: str
+    """The name of the command; `refused` if the scheduler refused it."""
+    by: str
+    """Who sent it, as they say themselves."""
+    sender: Annotated[str | None, Shown(missing=UNKNOWN)]
+    """The principal, as AWS authenticated it."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShiftRun:
+    """A bulk run that was started in the time, or is still open."""
+
+    started_at: Annotated[int, Shown("Started", EPOCH_MS)]
+    run: RunId
+    command: str
+    group: GroupId | None
+    """The failure group of its orders; null if they were selected in another way."""
+    by: str
+    reason: str
+    state: RunState
+    selected: Annotated[Number, Shown("Orders", COUNT)]
+    done: Annotated[Number, Shown("Done", COUNT)]
+    """The number of orders that the command has brought to an end."""
+    failed_again: Annotated[Number, Shown(unit=COUNT)]
+    refused: Annotated[Number, Shown(unit=COUNT)]
+    not_reached: Annotated[Number, Shown(unit=COUNT)]
+    requests: Annotated[Sequence[str], Shown("Asked for")]
+    """One sentence for each person who paused, resumed or stopped it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenProblem:
+    """What is wrong now, as `roundsman alerts` lists it."""
+
+    since: Annotated[int | None, Shown(unit=EPOCH_MS, missing=UNKNOWN)]
+    severity: AlertSeverity
+    sentence: Annotated[str, Shown("What")]
+    next: str
+    """The command to run next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """What happened to a stack since an instant, and what is open now."""
+
+    stack: str
+    since: EpochMs
+    until: EpochMs
+    """When it was read."""
+    open_now: Sequence[OpenProblem]
+    groups: Sequence[FailedGroup]
+    """The failure groups with a failure in the time, or that ended in it."""
+    alerts: Sequence[AlertChange]
+    holds: Sequence[Mark]
+    """The holds and open circuits that began or ended."""
+    commands: Sequence[GivenCommand]
+    """The commands on single orders; those of bulk runs are not among them."""
+    bulk_runs: Sequence[ShiftRun]
+    deployments: Sequence[Mark]
+    left_out: Sequence[str]
+    """What is not known, since it is not kept or was not looked for."""
+    unread: Sequence[str]
+    """What could not be read, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the shift as people read it: the same on a page and at a terminal."""
+
+    title: str
+    rows: "Sequence[DataclassInstance]"
+    nothing: str
+    """What is said if there is no row and all of it was read."""
+
+
+def sections(shift: Shift) -> list[Section]:
+    """Return the parts in the order in which they are shown: what is open first."""
+    return [
+        Section("Open now", shift.open_now, "Nothing is open."),
+        Section("Failures", shift.groups, "No order is known to have failed."),
+        Section("Alerts", shift.alerts, "No alert was raised or cleared."),
+        Section("Holds and releases", shift.holds, "Nothing was held or released."),
+        Section("Commands on single orders", shift.commands, "No command was found."),
+        Section("Bulk runs", shift.bulk_runs, "No bulk run was started."),
+        Section("Deployments", shift.deployments, "No version of a function was published."),
+    ]
+
+
+# ---- failures -------------------------------------------------------------------------------
+
+
+def failed_groups(
+    rows: Iterable[Group],
+    failed: Iterable[Task],
+    runs: Iterable[BulkRecord],
+    causes: Mapping[str, CauseInHistory],
+    since: int,
+) -> list[FailedGroup]:
+    """Return the groups that failed at or after `since` (epoch ms), those that are open first.
+
+    `rows` are the stored groups, and `failed` the orders that ended in a failure since then, as
+    they are shown. A group that is neither is known by its bulk runs, and `causes` are what orders
+    of those have in their histories.
+    """
+    stored, members = {row.id: row for row in rows}, _by_group(failed)
+    over: dict[str, list[BulkRecord]] = {}
+    for run in runs:
+        name = group_of(run.run)
+        if name is not None:
+            over.setdefault(name, []).append(run)
+    found = [
+        *(
+            _of_row(row, members.get(row.id, ()), over.get(row.id, ()))
+            for row in stored.values()
+            if _in_time(row, since)
+        ),
+        *(
+            _of_members(name, tasks, over.get(name, ()))
+            for name, tasks in members.items()
+            if name not in stored
+        ),
+        *(
+            _of_runs(name, of_group, causes.get(name))
+            for name, of_group in over.items()
+            if name not in stored and name not in members
+        ),
+    ]
+    return sorted(found, key=lambda one: (one.standing == "over", -(one.last_at or 0), one.group))
+
+
+def _in_time(row: Group, since: int) -> bool:
+    return max(row.since, row.last_at, row.closed_at or 0) >= since
+
+
+def _by_group(failed: Iterable[Task]) -> dict[str, list[Task]]:
+    found: dict[str, list[Task]] = {}
+    for task in failed:
+        if task.failure is not None:
+            found.setdefault(task.failure, []).append(task)
+    return found
+
+
+def _of_row(row: Group, tasks: Sequence[Task], runs: Sequence[BulkRecord]) -> FailedGroup:
+    calm = row.clear_since is not None or not row.count
+    standing: Standing = "over" if row.closed_at is not None else "calm" if calm else "open"
+    return FailedGroup(
+        first_at=row.since or None,
+        last_at=max(row.last_at, row.since) or None,
+        group=row.id,
+        standing=standing,
+        orders=max(row.count, row.alerted_count, len(tasks), _most_selected(runs)) or None,
+        workflow=row.workflow,
+        step=row.step,
+        cause=_cause(row.error_type, row.message),
+    )
+
+
+def _of_members(name: str, tasks: Sequence[Task], runs: Sequence[BulkRecord]) -> FailedGroup:
+    times = [at for task in tasks if (at := task.failed_at) is not None]
+    failure = next((one for task in tasks if (one := failure_of(task)) is not None), None)
+    return FailedGroup(
+        first_at=min(times, default=None),
+        last_at=max(times, default=None),
+        group=name,
+        standing="open",
+        orders=max(len(tasks), _most_selected(runs)),
+        workflow=tasks[0].workflow,
+        step=failure.step if failure else NO_STEP,
+        cause=_cause(failure.error_type, failure.message) if failure else UNKNOWN,
+    )
+
+
+def _of_runs(name: str, runs: Sequence[BulkRecord], cause: CauseInHistory | None) -> FailedGroup:
+    return FailedGroup(
+        first_at=None,
+        last_at=cause.at if cause else None,
+        group=name,
+        standing="over",
+        orders=_most_selected(runs),
+        workflow=cause.workflow if cause else UNKNOWN,
+        step=cause.step or NO_STEP if cause else UNKNOWN,
+        cause=cause.why if cause else UNKNOWN,
+    )
+
+
+def _most_selected(runs: Sequence[BulkRecord]) -> int:
+    return max((one.run.selected for one in runs), default=0)
+
+
+def _cause(error_type: str, message: str) -> str:
+    return ": ".join(words for words in (error_type, message) if words) or UNKNOWN
+
+
+# ---- alerts ---------------------------------------------------------------------------------
+
+
+def alert_changes(
+    rows: Iterable[Group], alarms: Iterable[AlarmChange], since: int
+) -> list[AlertChange]:
+    """Return the alerts at or after `since` (epoch ms) that are still known, the first one first.
+
+    Of a group the last alert is known, and of an alarm the last change.
+    """
+    found = [
+        AlertChange(
+            at=one.at,
+            change="raised" if one.raised else "cleared",
+            about=one.name,
+            sentence=one.description or UNKNOWN,
+        )
+        for one in alarms
+    ]
+    for row in rows:
+        cause = _cause(row.error_type, row.message)
+        if row.alerted_at is not None:
+            orders = counted(row.alerted_count, "order")
+            words = f"{orders} of {row.workflow}: {cause}"
+            found.append(
+                AlertChange(at=row.alerted_at, change="raised", about=row.id, sentence=words)
+            )
+        if row.closed_at is not None:
+            found.append(
+                AlertChange(at=row.closed_at, change="cleared", about=row.id, sentence=cause)
+            )
+    return sorted((one for one in found if one.at >= since), key=lambda one: one.at)
+
+
+# ---- commands, bulk runs, what is open ----------------------------------------------------
+
+
+def is_of_run(command_id: str) -> bool:
+    """Return whether a command was sent by a bulk run, whose id is that of its commands."""
+    return RUN_ID.fullmatch(command_id) is not None
+
+
+def given_commands(histories: Mapping[str, Sequence[HistoryRow]], since: int) -> list[GivenCommand]:
+    """Return the commands at or after `since` (epoch ms), without those of bulk runs.
+
+    `histories` has the rows of each order, as they are shown.
+    """
+    found = [
+        GivenCommand(
+            at=row.at,
+            order=order,
+            command=row.kind,
+            by=row.by,
+            sender=row.sender,
+            reason=row.reason,
+        )
+        for order, rows in histories.items()
+        for row in rows
+        if row.at >= since
+        and row.by is not None
+        and row.command_id is not None
+        and not is_of_run(row.command_id)
+    ]
+    return sorted(found, key=lambda one: one.at)
+
+
+def shift_run(record: BulkRecord) -> ShiftRun:
+    """Return a bulk run with what it has done."""
+    run, progress = record.run, record.progress
+    return ShiftRun(
+        started_at=run.started_at,
+        run=run.id,
+        command=COMMAND_KINDS[type(run.event)],
+        group=group_of(run),
+        by=run.by,
+        reason=run.reason,
+        state=record.state,
+        selected=run.selected,
+        done=progress.results - progress.count(OrderResult.FAILED),
+        failed_again=progress.count(OrderResult.FAILED),
+        refused=progress.refusals,
+        not_reached=record.left,
+        requests=record.requests,
+    )
+
+
+def open_problems(found: Iterable[Finding]) -> list[OpenProblem]:
+    """Return what is wrong now, in the given order."""
+    return [
+        OpenProblem(
+            since=one.since,
+            severity=one.severity,
+            sentence=one.sentence,
+            next=one.command or DOCTOR,
+        )
+        for one in found
+    ]
+
+
+def time_words(shift: Shift) -> str:
+    """Return of which time the shift is, in words."""
+    return f"{shift.stack} from {second(shift.since)} to {second(shift.until)}"
