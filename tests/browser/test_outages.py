@@ -243,7 +243,7 @@ def test_a_page_says_that_it_is_stale_within_five_seconds_and_why_and_heals(
     night: Night, name: str
 ) -> None:
     outage = OUTAGES[name]
-    opened(night, "/")
+    opened(night, "/groups")
     longest = 0
     for phase in PHASES:
         night.passes(phase)
@@ -376,7 +376,12 @@ def test_the_notes_of_the_console_come_and_go_without_a_reload(night: Night) -> 
 
 def lost(route: "Route") -> None:
     """What the console says when the credentials have expired."""
-    said = {"answeredAfter": None, "why": EXPIRED, "nextAfter": 3000, "notes": []}
+    said: dict[str, object] = {
+        "answeredAfter": None,
+        "why": EXPIRED,
+        "nextAfter": 3000,
+        "notes": [],
+    }
     route.fulfill(status=200, content_type="application/json", body=json.dumps(said))
 
 
