@@ -12,7 +12,7 @@ VIEWS = {
 }
 """What is given a task, and does not choose which."""
 MAKES_A_VIEW = re.compile(r"\b(order_document|page_document|order_summary|happenings)\(")
-IS_SHOWN = re.compile(r"import (?:\([^)]*|.*)\b(find_shown|shown_tasks|newest_failures|shown)\b")
+IS_SHOWN = re.compile(r"import (?:\([^)]*|.*)\b(find_shown|shown_tasks|\w+_failures|shown)\b")
 READS_THE_TASK_ITSELF = re.compile(r"import (?:\([^)]*|.*)\bfind_task\b")
 
 

@@ -88,7 +88,7 @@ def hold(page: "Page") -> None:
     page.get_by_label("Reason").fill("it declines every card")
     page.get_by_label("For how long").fill("30m")
     assert show_it(page).startswith("payment would make no new call for 30 min:")
-    assert do_it(page, "Hold now") == "payment is held for 30 min."
+    assert do_it(page, "Hold now") == "Done: payment is held for 30 min."
     page.get_by_role("link", name="Back to payment").click()
     assert "it declines every card" in page.locator("table").first.inner_text()
 
@@ -120,7 +120,7 @@ def release(desk: Desk, page: "Page", late: str) -> None:
     show_it(page)
     page.get_by_role("button", name="Release now").click()
     page.get_by_text("1 task that waits: woken from").wait_for()
-    assert page.locator(".lead").inner_text() == "payment is released."
+    assert page.locator(".lead").inner_text() == "Done: payment is released, and takes work again."
     with desk.still() as operator:
         operator.world.pass_time(360)
     follower.locator("h1 .state-completed").wait_for()

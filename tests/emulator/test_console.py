@@ -71,7 +71,7 @@ def hold(page: "Page") -> None:
     page.get_by_label("Reason").fill("it declines a good card")
     page.get_by_label("For how long").fill("30m")
     show_it(page)
-    assert do_it(page, "Hold now") == "payment is held for 30 min."
+    assert do_it(page, "Hold now") == "Done: payment is held for 30 min."
 
 
 def order_that_waits(stack: DeployedStack) -> str:

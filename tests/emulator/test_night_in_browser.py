@@ -108,7 +108,9 @@ def hold(person: Person) -> None:
     person.fill("Reason for the hold", "it declines every card", above=HOLD)
     shown = person.sends("Hold", show=HOLD)
     assert "payment would make no new call for 30 min:" in shown
-    person.reads("payment is held for 30 min.", "Undo: release payment", "it declines every card")
+    person.reads(
+        "Done: payment is held for 30 min.", "Undo: release payment", "it declines every card"
+    )
     person.block = ""
     person.finds_it_accessible()
 
@@ -137,7 +139,7 @@ def release(night: Night, person: Person) -> None:
     person.link(f"{len(night.orders)} orders undone")
     person.fill("Reason for the release", "the acquirer put its rule right", above=RELEASE)
     assert "The hold of payment would end now" in person.sends("Release", show=RELEASE)
-    person.reads("payment is released.")
+    person.reads("Done: payment is released, and takes work again.")
 
 
 def start(night: Night, person: Person) -> str:

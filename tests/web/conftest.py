@@ -21,6 +21,10 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
     monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 600)
     monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
+    # The check has ended when the page is read.
+    monkeypatch.setattr(
+        "roundsman_console.faces.web.background_checks.in_background", lambda check: check()
+    )
 
 
 @pytest.fixture(scope="module")

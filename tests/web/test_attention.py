@@ -87,10 +87,14 @@ def test_critical_findings_of_the_doctor_need_attention_and_others_do_not() -> N
     }
 
 
-def test_the_overview_asks_the_doctor_and_keeps_what_it_said(browser: Browser) -> None:
-    overview_page.CHECKED.forget(browser.inspector)
+def test_the_overview_asks_the_doctor_and_keeps_what_it_said(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overview_page.CHECKS.forget(browser.inspector)
     assert "alerts-unheard: AlertTopic: no subscription" in browser.page("/")
-    kept = overview_page.CHECKED.get(browser.inspector, lambda: pytest.fail("it is kept"))
+    monkeypatch.setattr(browser.inspector, "check", lambda: pytest.fail("it is kept"))
+    kept = overview_page.CHECKS.report(browser.inspector).value
+    assert kept is not None
     assert kept.findings
 
 
@@ -102,7 +106,7 @@ def test_a_check_that_could_not_read_everything_is_made_again(
         report(unseen=[Unseen("schedules", "there are none", lacking=True)]),
     ]
     monkeypatch.setattr(browser.inspector, "check", lambda: checks.pop(0))
-    overview_page.CHECKED.forget(browser.inspector)
+    overview_page.CHECKS.forget(browser.inspector)
     browser.operator.world.supervise()
     page = browser.page("/")
     assert "AWS refused it. Not read: the doctor's check of alarms." in page
@@ -185,7 +189,7 @@ def test_none_among_the_orders_that_were_read_is_no_number(
     states[TaskState.UNDONE] = Count(0, more=True)
     counts = TaskCounts({}, states, left_out=Count(0, more=True))
     stats = Stats(browser.operator.world.clock(), counts, (), (), None)
-    monkeypatch.setattr(browser.inspector, "stats", lambda: stats)
+    monkeypatch.setattr(overview_page, "_stats", lambda *_: stats)
     doctor_finds_nothing(browser.operator.world, monkeypatch)
     page = browser.page("/")
     assert "at least 500 Completed" in page

@@ -165,7 +165,9 @@ def test_an_agent_is_held_and_released(browser: Browser) -> None:
     assert "mail is held for 30 min" in browser.carries_out("hold", **fields, seconds="30m")
     assert "maintenance" in browser.page("/agents")
     released = browser.work("release", agent="mail", reason="").result
-    assert released == WorkResult("mail is released.", good=True, notes=["No task waits for it."])
+    assert released == WorkResult(
+        "Done: mail is released, and takes work again.", good=True, notes=["No task waits for it."]
+    )
     assert "maintenance" not in browser.page("/agents")
 
 
@@ -178,7 +180,10 @@ def test_a_release_wakes_the_orders_that_wait_for_the_agent(browser: Browser) ->
     assert world.waiting("SchedulerQueue") == 0
     released = browser.work("release", agent="payment", reason="it is back").result
     assert released is not None
-    assert (released.sentence, released.good) == ("payment is released.", True)
+    assert (released.sentence, released.good) == (
+        "Done: payment is released, and takes work again.",
+        True,
+    )
     [woken] = released.notes
     assert woken.startswith("1 task that waits: woken from ")
     world.pass_time(60)

@@ -73,10 +73,10 @@ def test_a_service_that_hangs_is_a_hole_in_a_whole_page_and_is_asked_once(
     aws.does = {"other": "AccessDenied", "dynamodb": FINDS_NOTHING, "sqs": HANGS}
     page = read(browser, "/")
     assert page.count(NO_SQS) == 1, "one cause is said once"
-    assert page.count("This was not read: the reason is on top of the page.") >= 2
+    assert page.count("This was not read: the reason is on top of the page.") >= 1
     assert "No order is archived." in page, "what was read is shown"
     assert aws.asked["sqs"] <= 9, "one part counts all queues at the same time; then none is asked"
-    assert aws.asked["dynamodb"] > 10
+    assert aws.asked["dynamodb"] > 4
 
 
 @pytest.mark.exhaustive

@@ -86,13 +86,16 @@ def test_a_result_can_be_loaded_again_and_left_with_back(browser: Browser) -> No
     shown = person.address
     person.sends("Hold now")
     done = person.address
-    assert "mail is held for 30 min." in person.text
-    for address, words in ((done, "mail is held for 30 min."), (shown, "would make no new call")):
+    assert "Done: mail is held for 30 min." in person.text
+    for address, words in (
+        (done, "Done: mail is held for 30 min."),
+        (shown, "would make no new call"),
+    ):
         assert words in browser.page(address)
     person.opens(shown).sends("Hold now")
     assert "Nothing was sent: the form, or what it is about, has changed" in person.text
     browser.operator.world.clock.now += 5 * MINUTE
-    assert "mail is held for 30 min. 5 min ago" in browser.page(done)
+    assert "Done: mail is held for 30 min. 5 min ago" in browser.page(done)
     browser.operator.world.clock.now += results.LONGEST
     assert "This result is not known any more" in browser.page(done, 404)
 
@@ -167,7 +170,7 @@ def test_a_right_that_is_missing_is_named_at_the_form_which_keeps_what_was_typed
     assert focused(person.html) == ["p"], "the sentence is read out"
     person.sends("Show what")
     person.sends("Hold now")
-    assert "mail is held for 45 min." in person.text
+    assert "Done: mail is held for 45 min." in person.text
 
 
 def test_a_stack_that_is_deleted_under_a_form_leaves_what_was_typed(browser: Browser) -> None:

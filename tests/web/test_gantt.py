@@ -101,7 +101,7 @@ def test_each_attempt_wait_undo_and_resubmission_is_a_bar() -> None:
         *("attempt 1, failed", "wait", "attempt 2, failed", "undo, done"),
         "attempt of round 2, done",
     ]
-    assert [row.since for row in found.rows][:2] == ["after 08:00:00", "08:00:00"]
+    assert [row.since for row in found.rows][:2] == ["after 08:00:00.000", "08:00:00.500"]
     assert found.rows[0].lasted == "at most 500 ms"
     assert [mark.kind for mark in line.marks] == ["failed", "failed"]
 

@@ -65,11 +65,11 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     person = Hand(browser).opens("/")
     person.finds(declined)
     assert "8 orders undone: CardDeclined" in person.text
-    assert "No effect stands." in person.text
+    assert "No effect remains." in person.text
     person.sends("Hold payment", Reason="declines every card")
     assert "payment would make no new call for 30 min: orders that need it wait" in person.text
     person.sends("Hold now")
-    assert "payment is held for 30 min." in person.text
+    assert "Done: payment is held for 30 min." in person.text
     world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
     world.submit(order(LATE))
     world.run()
@@ -77,7 +77,7 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     world.faults()  # the acquirer puts its rule right
     person.sends("Release payment")
     person.sends("Release now")
-    assert "payment is released." in person.text
+    assert "Done: payment is released, and takes work again." in person.text
     person.sends("Resubmit 8 orders", Reason="declined by mistake")
     assert "8 of 8 orders are eligible; nothing was sent." in person.text
     person.sends("Resubmit all now")
@@ -156,10 +156,10 @@ def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
 def test_the_effects_of_all_orders_are_said_first(browser: Browser, declined: str) -> None:
     page = browser.page(f"/groups/{declined}")
     assert (
-        "No effect stands. Undone: reserve_stock in 8 orders. Refused, and the undo was sent to be "
-        "safe: charge_card in 8 orders. This is of all orders of the group." in page
+        "No effect remains. Undone: reserve_stock in 8 orders. Refused, and the undo was sent to "
+        "be safe: charge_card in 8 orders. All orders of the group were read." in page
     )
-    assert page.index("No effect stands.") < page.index("1. Stop")
+    assert page.index("No effect remains.") < page.index("1. Stop")
     assert "undone: reserve_stock; refused, its undo was sent to be safe: charge_card" in page
 
 
@@ -169,8 +169,16 @@ def test_orders_that_were_not_read_are_not_said_to_have_no_effect(
     group = browser.inspector.group(declined)
     assert group is not None
     for count, newest, words in (
-        (Count(8), group.newest[:1], "This is of the 1 order that was read; 7 were not."),
-        (Count(8, more=True), group.newest, "of the 8 orders that were read; the others were not"),
+        (
+            Count(8),
+            group.newest[:1],
+            "Only the newest order was read for this. 7 others were not, so",
+        ),
+        (
+            Count(8, more=True),
+            group.newest,
+            "Only the 8 newest orders were read for this. The others were",
+        ),
     ):
         such = replace(group, count=count, newest=newest)
         monkeypatch.setattr(Inspector, "group", lambda _, __, found=such: found)
@@ -211,7 +219,7 @@ def test_archived_orders_try_their_failed_steps_again_and_can_be_undone(browser:
     group = str(world.task("ord-1").failure)
     html, page = browser.html(f"/groups/{group}"), browser.page(f"/groups/{group}")
     assert "Their failed undo is tried again under the same keys." in page
-    assert "Effects that may stand" in page
+    assert "An effect may remain: " in page
     assert 'name="again"' not in html
     assert f"/commands/undo-all?group={group}" in html
     assert "/commands/cancel-all" not in html
@@ -260,7 +268,7 @@ def test_a_hold_has_a_default_and_a_way_back(browser: Browser, declined: str) ->
     assert not any(words.startswith("Hold payment") for _, words in person.links)
     held = person.address
     person.sends("Undo: release payment")
-    assert "payment is released." in person.text
+    assert "Done: payment is released, and takes work again." in person.text
     assert "Undo: release payment" not in browser.page(held), "it is not held any more"
     assert browser.operator.reads("agents")["agents"]
     assert "takes work" in browser.page("/agents")
@@ -366,12 +374,13 @@ def test_each_field_says_whether_it_must_be_filled_in(browser: Browser, declined
         ]
         assert shown
         for one in shown:
-            assert one.label.endswith("required" if one.required else "may be empty"), one
+            says = "required" if one.required else "optional|if it is left empty|by default.*"
+            assert re.search(rf"[(;] ?[^();]*({says})\)$", one.label), one
         labels += [one.label for one in shown if address.startswith("/groups/")]
     browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
     held = person.opens(f"/groups/{declined}").form("Release payment")
     labels += [one.label for one in held.fields]
-    for words in ("hold required", "release may be empty", "resubmission required"):
+    for words in ("hold (required)", "release (optional)", "resubmission (required)"):
         assert f"Reason for the {words}" in labels
 
 
@@ -591,6 +600,6 @@ def test_a_result_of_another_incident_is_not_shown(browser: Browser, declined: s
     person.sends("Hold payment", Reason="x")
     person.sends("Hold now")
     result = person.address.partition("?")[2]
-    assert "payment is held for 30 min." in browser.page(f"/groups/{declined}?{result}")
-    assert "payment is held for 30 min." not in browser.page(f"/groups/f-00000000?{result}")
-    assert "payment is held for 30 min." not in browser.page(f"/groups/{declined}?result=x")
+    assert "Done: payment is held for 30 min." in browser.page(f"/groups/{declined}?{result}")
+    assert "Done: payment is held for 30 min." not in browser.page(f"/groups/f-00000000?{result}")
+    assert "Done: payment is held for 30 min." not in browser.page(f"/groups/{declined}?result=x")

@@ -127,3 +127,16 @@ def test_a_command_of_a_bulk_run_leads_to_the_run_and_words_of_a_service_do_not(
         [happening(T0, why), happening(T0, "by amy (bulk b-1)", by="amy")]
     )
     assert [one.run for one in others] == [None, None]
+
+
+def test_rows_less_than_a_second_apart_have_milliseconds() -> None:
+    rows = [happening(T0 + away, "x") for away in (0, 200, 3_000, 5_000, 5_999, 7_000)]
+    assert [one.moment for one in entries(rows)] == [
+        "2027-01-15 08:00:07",
+        "08:00:05.999",
+        "08:00:05.000",
+        "08:00:03",
+        "08:00:00.200",
+        "08:00:00.000",
+    ]
+    assert moment(T0 + 7, exact=True) == "2027-01-15 08:00:00.007"

@@ -201,7 +201,7 @@ def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_shown(
             "GetQueueAttributes",
         )
 
-    monkeypatch.setattr("roundsman_console.inspector.inspector.read_stats", refused)
+    monkeypatch.setattr("roundsman_console.faces.web.pages.overview._stats", refused)
     page = declined.page("/")
     assert "AWS refused GetQueueAttributes with these credentials: not for viewers" in page
     assert "Needs attention" in page

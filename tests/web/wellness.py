@@ -2,6 +2,8 @@
 
 import pytest
 
+from roundsman_console.faces.web.background_checks import BackgroundChecks
+from roundsman_console.faces.web.unreadable_parts import Part
 from roundsman_console.facts.finding.report import Looked, Report
 from roundsman_testing.stack import Stack
 
@@ -15,7 +17,8 @@ def make_well(world: Stack, patch: pytest.MonkeyPatch) -> None:
 def doctor_finds_nothing(world: Stack, patch: pytest.MonkeyPatch) -> None:
     """The overview is told that the doctor finds nothing."""
 
-    def checked(_: object) -> Report:
-        return Report(Looked("roundsman", world.clock(), {"open": 0, "archived": 0}, ()), (), ())
+    def checked(*_: object) -> Part[Report]:
+        looked = Looked("roundsman", world.clock(), {"open": 0, "archived": 0}, ())
+        return Part(Report(looked, (), ()))
 
-    patch.setattr("roundsman_console.faces.web.pages.overview._checked", checked)
+    patch.setattr(BackgroundChecks, "report", checked)

@@ -265,6 +265,8 @@ class Preview:
     """What is shown before it is done; of a verb that is confirmed by --go, all that is done
     without it."""
     items: Sequence[Item] = ()
+    items_are: tuple[str, str] = ("Order", "State")
+    """The headings of the names of the items, and of what is said of each."""
     """What it would act on."""
     inputs: Sequence[tuple[str, Sequence[InputChange]]] = ()
     """The corrections of inputs, each with its order."""

@@ -24,7 +24,13 @@ class Counts:
     in_flight: int
     """Messages that a function, or somebody who looks, has received and that are not deleted."""
     delayed: int = 0
-    has_dead_letter_queue: bool = False
+    redrive_policy: str = ""
+    """The attribute as SQS has it; empty for a queue without a dead-letter queue."""
+
+    @property
+    def has_dead_letter_queue(self) -> bool:
+        """Whether messages that fail too often go to another queue."""
+        return bool(self.redrive_policy)
 
     @property
     def all(self) -> int:
@@ -36,4 +42,4 @@ def read_counts(sqs: "SQSClient", url: str) -> Counts:
     """Count the messages of a queue. Raises the errors of boto3."""
     found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_ASKED).get("Attributes", {})
     waiting, in_flight, delayed = (int(found.get(name, "0")) for name in _ASKED[:3])
-    return Counts(waiting, in_flight, delayed, "RedrivePolicy" in found)
+    return Counts(waiting, in_flight, delayed, found.get("RedrivePolicy", ""))

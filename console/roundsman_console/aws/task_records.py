@@ -79,6 +79,27 @@ class IndexEntry:
     """The state in which the task ended; None if it is open, or if the index does not have it."""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskGlance:
+    """What the counts of a stack need of one task."""
+
+    task_id: str
+    lane: str
+    """Its lane of the due index with the shard: `open#7`."""
+    due_at: int
+    """In epoch ms."""
+    state: str
+    left_out: bool
+    """Whether it has left out an item of a fan-out."""
+    group: str
+    """Its failure group; empty if it is in none."""
+    expires_at: int | None
+    """When its retention ends, in epoch seconds; None if that is not known yet."""
+
+
+_GLANCED = ("TaskId", "Lane", "DueAt", "#state", "LeftOut", "FailureGroup", "ExpiresAt")
+
+
 class Records:
     """The tasks table, for lists. `page` is the maximum number of index entries in one Query.
 
@@ -202,6 +223,22 @@ class Records:
         """
         query = _only(self._query(lane, since, until), only)
         return self._count(query, most, f"counting {lane}", filtered="FilterExpression" in query)
+
+    def all_if_few(self) -> list[TaskGlance] | None:
+        """Return all tasks of a small table with one request; None if it is larger than 1 MB.
+
+        It uses 128 read units at most, as every such page. Raises TryAgain and CallRefused.
+        """
+        with aws_errors("reading the tasks"):
+            page = self._client.scan(
+                TableName=self._table,
+                ProjectionExpression=", ".join(_GLANCED),
+                ExpressionAttributeNames={"#state": "State"},
+            )
+        if "LastEvaluatedKey" in page:
+            return None
+        # The other items are parts of long tasks.
+        return [_glance(item) for item in page["Items"] if "Lane" in item and "DueAt" in item]
 
     def count_members(self, group: str, shard: int, most: int, at: int) -> int:
         """Count the members in one shard of a failure group at `at` (epoch ms).
@@ -339,6 +376,18 @@ def _only(query: "QueryInputTypeDef", only: IndexFilter) -> "QueryInputTypeDef":
         values = query.get("ExpressionAttributeValues", {})
         query["ExpressionAttributeValues"] = reduce(or_, conditions.values(), dict(values))
     return query
+
+
+def _glance(item: "Mapping[str, AttributeValueTypeDef]") -> TaskGlance:
+    return TaskGlance(
+        item["TaskId"]["S"],
+        item["Lane"].get("S", ""),
+        _instant(item["DueAt"]),
+        item.get("State", {}).get("S", ""),
+        "LeftOut" in item,
+        item.get("FailureGroup", {}).get("S", "").partition("#")[0],
+        _instant(item["ExpiresAt"]) if "ExpiresAt" in item else None,
+    )
 
 
 def _instant(value: "AttributeValueTypeDef") -> int:

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
         PutItemOutputTypeDef,
         QueryInputTypeDef,
         QueryOutputTypeDef,
+        ScanInputTypeDef,
+        ScanOutputTypeDef,
         TransactWriteItemsInputTypeDef,
         TransactWriteItemsOutputTypeDef,
         UpdateItemInputTypeDef,
@@ -493,6 +495,20 @@ class MemoryDynamoDB:
             if request.get("Select") == "COUNT":
                 del answer["Items"]
             return cast("QueryOutputTypeDef", answer)
+
+    def scan(self, **request: "Unpack[ScanInputTypeDef]") -> "ScanOutputTypeDef":
+        """Read the first page of a table."""
+        with self._lock:
+            table = self._table(request, "Scan")
+            found = [(table.primary.position(key, item), item) for key, item in table.items.items()]
+            found.sort(key=lambda one: one[0])
+            page = self._page(
+                table, table.primary, found, cast("Request", request), backwards=False
+            )
+            if not self._use_read(table, page["Items"], request):
+                raise _throttled("Scan")
+            items = [_shown(item, request) for item in page["Items"]]
+            return cast("ScanOutputTypeDef", {**page, "Items": items, "Count": len(items)})
 
     # --- reads -----------------------------------------------------------------------------------
 

@@ -31,10 +31,10 @@ class Held(Result):
             return self.lines()
         hold = self.by_operator.hold
         return [
-            f"{hold.agent} is held for {_lasts(hold)}.",
+            f"Done: {hold.agent} is held for {_lasts(hold)}.",
             "Calls under way at its service may finish. A step that waits for it counts no "
             "attempt, and its complete-by moves by the time waited.",
-            "The hold ends by itself at that time.",
+            "The hold ends by itself after that.",
         ]
 
     def lines(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class Released(Result):
 
     def words(self) -> Sequence[str]:
         if isinstance(self.release, AgentRelease):
-            return [f"{self.release.agent.name} is released."]
+            return [f"Done: {self.release.agent.name} is released, and takes work again."]
         return self.lines()
 
     def lines(self) -> Sequence[str]:

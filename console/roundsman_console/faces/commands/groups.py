@@ -27,6 +27,7 @@ from roundsman_console.facts.group.documents import (
     group_document,
     retried_document,
 )
+from roundsman_console.facts.group.effects import MAY_STAND
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
@@ -168,7 +169,7 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
         effects = effects_of(task, None)
         for what, names in (
-            ("may stand", effects.may_stand),
+            (MAY_STAND, effects.may_stand),
             ("undone", effects.undone),
             ("undo failed", effects.undo_failed),
         ):

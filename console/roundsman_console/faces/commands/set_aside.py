@@ -129,7 +129,9 @@ def _list(places: Sequence[SetAsideQueue], limit: int, *, as_json: bool) -> None
             dead = f"more than {many}" if one.more else many
             say(f"{source.name} (read by the {source.function} function): {dead} dead", hidden)
         if one.messages:
-            results().print(message_table(one.messages, now(), dead=source is not None))
+            results().print(
+                message_table(one.place.stack, one.messages, now(), dead=source is not None)
+            )
         if source is None:
             say(hidden)
         if one.more:

@@ -68,6 +68,7 @@ from roundsman_console.faces.web.session import (
 )
 from roundsman_console.faces.web.templates import Templates
 from roundsman_console.faces.web.time_style import TimeStyleMiddleware, choose_times
+from roundsman_console.faces.web.unchanged import only_changed
 from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS, Part
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.agent.reading import agent_names
@@ -163,6 +164,7 @@ class Console:
         elsewhere = values.get(registry.GOES_TO)
         if elsewhere:
             return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
+        # A page that has not read everything yet says itself how soon it is read again.
         every, sooner = self._read_every(path), values.get("every")
         if every is not None and isinstance(sooner, int | float):
             every = min(every, sooner)
@@ -385,10 +387,10 @@ def _live(console: Console) -> Endpoint:
         if found is None:
             return console.error(HTTPStatus.NOT_FOUND, "There is no such live page.")
         page, given = found
-
-        return await console.answer(
+        answer = await console.answer(
             page.template, lambda: page.read(console.inspector, given), path=wanted
         )
+        return only_changed(answer, request.headers.get("If-None-Match", ""))
 
     return endpoint
 

@@ -38,6 +38,20 @@ class FormField:
     required: bool = False
     option: str = ""
     """The option of the command line that is the same; empty if there is none."""
+    if_empty: str = ""
+    """The value that counts if the field is left empty; empty if there is none."""
+
+    @property
+    def note(self) -> str:
+        """What may be typed, and whether something must be: `0 to 100; 5 if it is left empty`."""
+        parts = [self.hint.rstrip(".")] if self.hint else []
+        if self.required:
+            parts.append("required")
+        elif self.if_empty:
+            parts.append(f"{self.if_empty} if it is left empty")
+        elif "by default" not in self.hint:
+            parts.append("optional")
+        return "; ".join(parts)
 
 
 REASON = FormField("reason", "Reason", option="--reason")
@@ -129,6 +143,8 @@ class CommandPage:
     inputs: Sequence[tuple[str, Sequence[InputChange]]] = ()
     """The corrections of inputs, each with its order."""
     items: Sequence[Item] = ()
+    items_are: tuple[str, str] = ("Order", "State")
+    """The headings of the names of the items, and of what is said of each."""
     tables: Sequence[PageTable] = ()
     """What a verb acts on, or what came of it."""
     diff: Sequence[DiffLine] = ()

@@ -88,6 +88,7 @@ def _shown(page: CommandPage, given: Form, session: Session, found: Preview) -> 
         sentence=f"{not_sent(given, False)}{found.sentence} {found.blocked}".strip(),
         problems=[*words, *found.notes],
         items=[replace(one, why=page.labelled(one.why)) for one in found.items],
+        items_are=found.items_are,
         inputs=found.inputs,
         asks=bool(shown),
         shown=shown,

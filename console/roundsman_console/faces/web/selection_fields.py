@@ -4,18 +4,30 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from roundsman_console.acts.bulk.limits import LONGEST_SELECTION
+from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.facts.orders.filters import FILTERS
 from roundsman_console.facts.orders.selection import Selection, read_selection
+
+LONGEST = 1_000
+"""The number of characters that a filter of a form may have."""
 
 
 def asked_of(given: Mapping[str, str], *, command: bool = False) -> dict[str, str]:
     """Return the filters of a form, each without the spaces around it.
 
-    `command` says whether they are in the form of a command, beside its arguments.
+    `command` says whether they are in the form of a command, beside its arguments. Raises
+    InvalidArgument for a filter that is too long to be shown again.
     """
-    return {
+    asked = {
         name: given.get(one.name_for(command=command), "").strip() for name, one in FILTERS.items()
     }
+    for name, text in asked.items():
+        if len(text) > LONGEST:
+            raise InvalidArgument(
+                f"The filter {FILTERS[name].label} has {len(text):,} characters, and may have "
+                f"{LONGEST:,}."
+            )
+    return asked
 
 
 def for_command(asked: Mapping[str, str]) -> dict[str, str]:

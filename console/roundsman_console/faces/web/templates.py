@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -34,6 +34,9 @@ NAVIGATION = (
     ("/cost", "Cost"),
     ("/doctor", "Doctor"),
 )
+
+LONGEST_PATH = 4_000
+"""The number of characters of an address to which a page leads back; a longer one was made up."""
 
 
 class Templates:
@@ -72,6 +75,8 @@ class Templates:
             state=state_mark,
             number=number,
             at_least=at_least,
+            first_upper=first_upper,
+            query=query,
             state_class=class_of,
         )
 
@@ -82,7 +87,9 @@ class Templates:
 
         `path` is its own, with its query.
         """
-        session = current_session()
+        session, place = current_session(), path.partition("?")[0]
+        if len(path) > LONGEST_PATH:
+            path = place if len(place) <= LONGEST_PATH else "/"
         shared = {
             "stack": self._where.stack,
             "where": self._where,
@@ -96,7 +103,7 @@ class Templates:
             "person": session.person,
             "navigation": NAVIGATION,
             "path": path,
-            "place": path.partition("?")[0],
+            "place": place,
             "form_token_name": FORM_TOKEN,
             "form_token": session.form_token,
             "now": now(),
@@ -111,6 +118,11 @@ class Templates:
 def inert_lines(text: object) -> str:
     """Return a text of several lines, each of which is inert."""
     return "\n".join(inert(line) for line in str(text).split("\n"))
+
+
+def first_upper(text: str) -> str:
+    """Return a text that begins with a capital letter; the rest of it stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def number(count: object) -> Markup:
@@ -132,6 +144,11 @@ def at_least(count: Count) -> Markup:
     if not count.count:  # all that were looked at are others
         return Markup('<span class="zero" title="Not all orders were read">not counted</span>')
     return Markup("at least {}").format(number(count.count))
+
+
+def query(fields: Mapping[str, object]) -> str:
+    """Return the query of an address with these fields; a field that is None is left out."""
+    return urlencode({name: value for name, value in fields.items() if value is not None})
 
 
 def path_part(text: object) -> str:

@@ -5,7 +5,7 @@ failure group, a hold, an open circuit, a CloudWatch alarm in the state ALARM, a
 behind, a rejected message or a dead letter. All but `read_standing` and `alarms_of` is pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -34,20 +34,40 @@ def read_standing(stack: DeployedStack, *, count: bool = True) -> StandingAlerts
     Without `count`, the members of failure groups are those of the supervisor's last count, which
     takes one request instead of one for each shard of each group.
     """
-    looking, found, at = Looking(), list[Finding](), now()
+    looking, at = Looking(), now()
+
+    def groups() -> Iterable[Group]:
+        return _counted(stack, at) if count else stack.groups.groups()
+
+    def set_aside() -> Iterator[Finding]:
+        with looking.at("RejectedQueue"):
+            yield from rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
+        for source in sources(stack):
+            with looking.at(f"Dead letters of {source.name}"):
+                yield from dead_letters(source.name, counts(source.sqs, source.dead_url).all)
+
+    return standing_alerts(stack, at, looking, groups, set_aside)
+
+
+def standing_alerts(
+    stack: DeployedStack,
+    at: int,
+    looking: Looking,
+    groups: Callable[[], Iterable[Group]],
+    set_aside: Callable[[], Iterable[Finding]],
+) -> StandingAlerts:
+    """Read the standing alerts at `at` (epoch ms), with these groups and messages set aside."""
+    found = list[Finding]()
     with looking.at("Failure groups"):
-        found += of_groups(_counted(stack, at) if count else stack.groups.groups(), at)
+        found += of_groups(groups(), at)
     with looking.at("Circuits and holds"):
         found += of_holds(stack.holds.holds())
     with looking.at("Alarms"):
         found += of_alarms(alarms_of(stack))
     with looking.at("Read marks"):
         found += of_scheduler(lags_of(stack.board.marks(), at))
-    with looking.at("RejectedQueue"):
-        found += rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
-    for source in sources(stack):
-        with looking.at(f"Dead letters of {source.name}"):
-            found += dead_letters(source.name, counts(source.sqs, source.dead_url).all)
+    with looking.at("RejectedQueue and dead letters"):
+        found += set_aside()
     return StandingAlerts(each_once(found), looking.parts)
 
 

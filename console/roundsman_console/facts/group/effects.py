@@ -10,7 +10,7 @@ from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import effects_of
 from roundsman_console.facts.orders.counts import Count
 
-MAY_STAND, UNDO_FAILED, UNDONE = "may stand", "undo failed", "undone"
+MAY_STAND, UNDO_FAILED, UNDONE = "may remain", "undo failed", "undone"
 REFUSED = "refused, its undo was sent to be safe"
 """A step whose service refused it for good: its record does not prove that nothing was done, so the
 undo was sent too."""
@@ -18,7 +18,7 @@ FAILED = "failed, its undo was sent to be safe"
 """The same for a step of which another failure is known: that an attempt took too long."""
 
 _IN_ALL: Mapping[str, str] = {
-    MAY_STAND: "Effects that may stand",
+    MAY_STAND: "An effect may remain",
     UNDO_FAILED: "The undo failed",
     UNDONE: "Undone",
     REFUSED: "Refused, and the undo was sent to be safe",
@@ -72,8 +72,8 @@ def group_effects(tasks: Sequence[Task]) -> GroupEffects:
 
 
 def effects_words(found: GroupEffects, count: Count) -> str:
-    """Return the effects in sentences, and in how many of the group's orders nobody looked."""
-    said = [] if found.stands else ["No effect stands."]
+    """Return the effects in sentences, and how many of the group's orders were not read for it."""
+    said = [] if found.stands else ["No effect remains."]
     for what, steps in found.steps.items():
         many = ", ".join(f"{step} in {counted(orders, 'order')}" for step, orders in steps.items())
         said.append(f"{_IN_ALL[what]}: {many}.")
@@ -82,12 +82,11 @@ def effects_words(found: GroupEffects, count: Count) -> str:
 
 def _looked_at(read: int, count: Count) -> str:
     unread = count.count - read
-    looked = f"This is of the {counted(read, 'order')} that {_were(read)} read"
-    if count.more:
-        return f"{looked}; the others were not."
-    if unread <= 0:
-        return "This is of all orders of the group."
-    return f"{looked}; {unread} {_were(unread)} not."
+    if not count.more and unread <= 0:
+        return "All orders of the group were read."
+    others = "The others were" if count.more else f"{counted(unread, 'other')} {_were(unread)}"
+    newest = "newest order" if read == 1 else f"{read} newest orders"
+    return f"Only the {newest} {_were(read)} read for this. {others} not, so more may remain."
 
 
 def _were(many: int) -> str:

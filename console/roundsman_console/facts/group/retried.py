@@ -80,13 +80,20 @@ class Retries:
     """Whether these are all open orders."""
 
 
-def read_retries(stack: DeployedStack, opened: OpenOrders, at: int) -> Retries:
-    """Return what is retried among these open orders at `at` (epoch ms)."""
+def read_retries(
+    stack: DeployedStack, opened: OpenOrders, at: int, histories: int = MOST
+) -> Retries:
+    """Return what is retried among these open orders at `at` (epoch ms).
+
+    Since when is read for the first `histories` causes; it is not known of the others.
+    """
     plans = {task.task_id: _plan(stack, task) for task in opened.tasks}
     every = retried_now(opened, plans, at)
     shown = tuple(
         replace(one, since=_first_failure(stack, one, plans[one.sample.task_id], at))
-        for one in every[:MOST]
+        if place < histories
+        else one
+        for place, one in enumerate(every[:MOST])
     )
     return Retries(shown, len(every) - len(shown), len(opened.tasks), opened.whole)
 

@@ -6,8 +6,9 @@ has is not made up: such a time has `since_known` or `until_known` False.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
 from typing import Literal, TypeAlias
 
 from roundsman.model.events import HistoryRow
@@ -50,16 +51,36 @@ class StepTime:
     """The reason in the history; empty if there is none."""
 
 
-def step_times(one: StepFacts, at: int) -> list[StepTime]:
-    """Return the times of one step until `at` (epoch ms), in the order in which they began."""
-    name, rows = one.name, sorted(one.order.history, key=lambda row: row.seq)
+class RowsByStep:
+    """The rows of a history by their step, for an order whose steps are all looked at."""
+
+    def __init__(self, history: Sequence[HistoryRow]) -> None:
+        self.ends: list[HistoryRow] = []
+        """The rows that end an attempt, as they were stored."""
+        self._of: dict[str | None, list[HistoryRow]] = {}
+        for row in sorted(history, key=lambda row: row.seq):
+            self._of.setdefault(row.step, []).append(row)
+            if row.kind in ENDS_AN_ATTEMPT:
+                self.ends.append(row)
+
+    def about(self, step: str) -> Iterator[HistoryRow]:
+        """Yield the rows of a step and of commands on the order, as they were stored."""
+        return merge(self._of.get(step, ()), self._of.get(None, ()), key=lambda row: row.seq)
+
+
+def step_times(one: StepFacts, at: int, rows: RowsByStep | None = None) -> list[StepTime]:
+    """Return the times of one step until `at` (epoch ms), in the order in which they began.
+
+    `rows` are those of the order's history; None to sort them for this step alone.
+    """
+    name, rows = one.name, RowsByStep(one.order.history) if rows is None else rows
     waits = one.step is not None and not one.step.agents
     created = one.order.task.created_at
-    walk = _Walk(name, created, _ends_before(one), _later(one, rows), only_waits=waits)
-    for row in rows:
+    walk = _Walk(name, created, _ends_before(one), _later(one, rows.ends), only_waits=waits)
+    for row in rows.about(name):
         if row.step == name:
             walk.over_row(row)
-        elif row.step is None:
+        else:
             walk.over_command(row)
     walk.over_record(one.record, at)
     cut = (replace(time, until=min(time.until, at)) for time in walk.found if time.since <= at)
@@ -112,12 +133,12 @@ def _ends_before(one: StepFacts) -> list[int]:
     return [end for end in ends if end is not None]
 
 
-def _later(one: StepFacts, rows: Sequence[HistoryRow]) -> list[int]:
-    """When steps that come after it had begun: it was done before that."""
-    if one.order.plan is None or one.step is None:
+def _later(one: StepFacts, ends: Sequence[HistoryRow]) -> list[int]:
+    """When steps that come after it had begun, by the `ends` of attempts: it was done before."""
+    if one.order.plan is None or one.step is None or not ends:
         return []
-    after = {*one.order.plan.later(one.name)}
-    return [row.at for row in rows if row.step in after and row.kind in ENDS_AN_ATTEMPT]
+    after = one.order.plan.after_any((one.name,))
+    return [row.at for row in ends if row.step in after]
 
 
 class _Walk:

@@ -5,7 +5,7 @@ commands.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from roundsman.engine.history import ANSWERED
@@ -68,9 +68,10 @@ def happenings(facts: OrderFacts) -> list[Happening]:
 
     Of two entries at the same ms, the cause comes before its effect.
     """
+    ends = _ends_in(facts.history)
     happened = [
         *_beginnings(facts.task),
-        *(happening for one in facts.steps for happening in _of_step(one)),
+        *(happening for one in facts.steps for happening in _of_step(one, ends)),
         *(of_row(row) for row in sorted(facts.history, key=lambda row: row.seq)),
         *_end(facts.task),
     ]
@@ -96,7 +97,8 @@ def _beginnings(task: Task) -> Iterator[Happening]:
         yield Happening(task.start_at, TIME_COME, why="the task may start")
 
 
-def _of_step(one: StepFacts) -> Iterator[Happening]:
+def _of_step(one: StepFacts, ends: Collection[tuple[str | None, int]]) -> Iterator[Happening]:
+    """Yield what the record of a step says, without an end that is among the `ends` of rows."""
     name, record = one.name, one.record
     if record.started_at is not None:
         agent = agent_words(record, one.step) or one.agent
@@ -108,7 +110,7 @@ def _of_step(one: StepFacts) -> Iterator[Happening]:
         why = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
         yield Happening(record.heard_at, HEARD, name, _attempt(record), why=why)
     finished = record.finished_at
-    if finished is not None and not _is_in_history(name, finished, one.order.history):
+    if finished is not None and (name, finished) not in ends:
         what, why = _finish(record)
         yield Happening(finished, what, name, why=f"{name}: {why}")
 
@@ -127,12 +129,9 @@ def _finish(record: StepRecord) -> tuple[str, str]:
     return FINISHED, f"{record.process_state}{said}"
 
 
-def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
-    """Whether the history has a row for this end of the step; the row has more detail."""
-    return any(
-        row.step == name and row.at == at and row.by is None and row.kind != ANSWERED
-        for row in history
-    )
+def _ends_in(history: Sequence[HistoryRow]) -> set[tuple[str | None, int]]:
+    """The steps and instants of the rows that may be the end of a step; they have more detail."""
+    return {(row.step, row.at) for row in history if row.by is None and row.kind != ANSWERED}
 
 
 def of_row(row: HistoryRow) -> Happening:
@@ -186,7 +185,9 @@ def entries(happened: Sequence[Happening]) -> list[HistoryEntry]:
         one, before = happened[place], happened[place - 1] if place else None
         above = found[-1].happening.at if found else None
         later = None if before is None else one.at - before.at
-        found.append(HistoryEntry(one, later, moment(one.at, above), _run_of(one)))
+        beside = [away for away in (later, above and above - one.at) if away]
+        exact = min(beside, default=SECOND) < SECOND
+        found.append(HistoryEntry(one, later, moment(one.at, above, exact=exact), _run_of(one)))
     return found
 
 
@@ -198,14 +199,15 @@ def later_words(later: int | None) -> str:
     return f"+{later / SECOND:.1f} s" if tenths else f"+{format_duration(later)}"
 
 
-def moment(instant: int, beside: int | None = None) -> str:
-    """Return an instant (epoch ms) in UTC, to the second: `2027-01-15 08:00:12`.
+def moment(instant: int, beside: int | None = None, *, exact: bool = False) -> str:
+    """Return an instant (epoch ms) in UTC: `2027-01-15 08:00:12`, `exact`: `... 08:00:12.250`.
 
     The date is left out if it is the one of the instant `beside`.
     """
     date = iso(instant)[:10]
     same = beside is not None and iso(beside)[:10] == date
-    return clock_time(instant) if same else f"{date} {clock_time(instant)}"
+    time = f"{clock_time(instant)}.{instant % SECOND:03}" if exact else clock_time(instant)
+    return time if same else f"{date} {time}"
 
 
 def _run_of(one: Happening) -> str | None:

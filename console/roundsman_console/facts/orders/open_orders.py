@@ -1,7 +1,7 @@
 """Which orders are open? The entries of a lane in order, and the open orders that are due first."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -54,6 +54,11 @@ def read_open_orders(stack: DeployedStack, most: int = READ) -> OpenOrders:
     """
     found = list(islice(entries_of(stack, Lane.OPEN), most + 1))
     ids = [entry.task_id for entry in found[:most]]
+    return load_open(stack, ids, whole=len(found) <= most)
+
+
+def load_open(stack: DeployedStack, ids: Sequence[str], *, whole: bool) -> OpenOrders:
+    """Read those of these orders that are open. `whole` is whether these are all open orders."""
     tasks = stack.records.load_many(ids, now()).tasks
     opened = (tasks[one] for one in ids if one in tasks and not tasks[one].ended)
-    return OpenOrders(shown_tasks(stack, opened), len(found) <= most)
+    return OpenOrders(shown_tasks(stack, opened), whole)

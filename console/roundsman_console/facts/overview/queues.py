@@ -57,14 +57,18 @@ class Queue:
 
 def find_queues(stack: DeployedStack, at: int) -> list[Queue]:
     """Return the queues in the stack's outputs, in the order of the outputs, at `at` (epoch ms)."""
-    named = [
+    counted = map_in_threads(ASKERS, lambda queue: _counted(stack, queue), named_queues(stack))
+    measured = measured_ages(stack, counted, at)
+    return with_ages(counted, measured, stack.board.agents(), lags_of(stack.board.marks(), at))
+
+
+def named_queues(stack: DeployedStack) -> list[Queue]:
+    """Return the queues in the stack's outputs, in their order; nothing is counted."""
+    return [
         Queue(name.removesuffix("Url"), url)
         for name, url in stack.outputs.items()
         if name.endswith(_URL)
     ]
-    counted = map_in_threads(ASKERS, lambda queue: _counted(stack, queue), named)
-    measured = _measured(stack, counted, at)
-    return with_ages(counted, measured, stack.board.agents(), lags_of(stack.board.marks(), at))
 
 
 def lags_of(marks: Mapping[str, ReadMark], at: int) -> dict[str, int]:
@@ -125,7 +129,7 @@ def _counted(stack: DeployedStack, queue: Queue) -> Queue:
     return replace(queue, waiting=found.waiting, in_flight=found.in_flight, delayed=found.delayed)
 
 
-def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[str, int]:
+def measured_ages(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[str, int]:
     """Return CloudWatch's last age of the oldest message in ms, by the queue's name.
 
     Only queues with waiting messages are queried, because each metric costs money. The result is

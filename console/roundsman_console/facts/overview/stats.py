@@ -96,7 +96,11 @@ def read_stats(stack: DeployedStack) -> Stats:
 def newest_failures(stack: DeployedStack) -> list[Task]:
     """Return the NEWEST tasks that were archived last, newest first, as they are shown."""
     newest = islice(entries_of(stack, Lane.ARCHIVED, newest_first=True), NEWEST)
-    ids = [entry.task_id for entry in newest]
+    return load_failures(stack, [entry.task_id for entry in newest])
+
+
+def load_failures(stack: DeployedStack, ids: Sequence[str]) -> list[Task]:
+    """Read these archived tasks, as they are shown."""
     tasks = stack.records.load_many(ids, now()).tasks
     return [*shown_tasks(stack, (tasks[one] for one in ids if one in tasks))]
 

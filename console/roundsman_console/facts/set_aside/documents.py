@@ -46,6 +46,11 @@ class MessageDocument:
     copies: Annotated[Count | None, ABSENT] = None
     """The number of further dead letters of the same message."""
     bytes: Count
+    sha256: str
+    """The hash of the body."""
+    begins: Annotated[str | None, ABSENT] = None
+    """In a list, the beginning of a body without an order id, masked. Absent too if nothing of it
+    may be shown: it is no JSON, or the workflows are not known here."""
     error_at: Annotated[Sequence[str] | None, ABSENT] = None
     """Where the function failed: the last lines of its traceback."""
     what: Annotated[str | None, ABSENT] = None

@@ -15,6 +15,7 @@ from roundsman.wire.messages import read_object
 from roundsman_console.aws.queues import Counts
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.set_aside.assess import JudgedMessage, order_of
+from roundsman_console.facts.set_aside.beginning import beginning_of, measure_of, sha256_of
 from roundsman_console.facts.set_aside.documents import (
     DeadQueueDocument,
     MessageDocument,
@@ -84,6 +85,27 @@ class SetAside:
         """The id of its order; None if the body has none."""
         return order_of(self.body)
 
+    def about(self, stack: DeployedStack) -> str:
+        """Return what it is about, in words: its order, or what it begins with.
+
+        Without an order id, and if nothing of it may be shown, that is its size and its hash.
+        """
+        if self.order is not None:
+            return self.order
+        return f"no order id: {beginning_of(stack, self.body) or self.measure}"
+
+    @property
+    def measure(self) -> str:
+        """Its size and its hash, in words."""
+        return measure_of(self.body)
+
+    @property
+    def came_from(self) -> str:
+        """Where it came from, in words: its queue, or who sent a message of another origin."""
+        if self.queue:
+            return f"sent to {self.queue}"
+        return f"sent by {self.letter.sender}" if self.letter.sender else "of unknown origin"
+
     @property
     def size(self) -> int:
         """The size of the body in bytes."""
@@ -148,6 +170,7 @@ class SetAside:
             "order_id": self.order,
             "receives": self.receives,
             "bytes": self.size,
+            "sha256": sha256_of(self.body),
         }
         if self.is_dead:
             own |= {
@@ -313,7 +336,13 @@ class QueueContents:
 
 def list_document(found: Sequence[QueueContents]) -> MessageListDocument:
     """Return dead letters by their queues, or the rejected messages, as JSON for scripts."""
-    [*messages] = (message.document() for one in found for message in one.messages)
+    messages = [
+        message.document(
+            begins=None if message.order else beginning_of(one.place.stack, message.body)
+        )
+        for one in found
+        for message in one.messages
+    ]
     more = any(one.more for one in found)
     if len(found) == 1 and found[0].place.source is None:
         held = found[0].held

@@ -56,6 +56,8 @@ class Letter:
     """The message attributes of the sender."""
     group: str | None = None
     """The message group id; None if the sender set none."""
+    sender: str = ""
+    """Who sent it, as AWS authenticated them; empty if it is not known."""
     moved: bool = False
     """SQS moved the message to this dead-letter queue; no function sent it."""
 
@@ -162,6 +164,7 @@ def _letter(message: "MessageTypeDef") -> Letter:
         receives=int(system.get("ApproximateReceiveCount", "1")),
         attributes=message.get("MessageAttributes", {}),
         group=system.get("MessageGroupId") or None,
+        sender=system.get("SenderId", ""),
         moved="DeadLetterQueueSourceArn" in system,
     )
 

@@ -11,6 +11,7 @@ from roundsman.model.instants import format_duration, iso
 from roundsman_console.acts.set_aside.again import Assessed, Resent
 from roundsman_console.acts.set_aside.edits import laid_out
 from roundsman_console.aws.queues import Counts
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.hints import hint
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.facts.set_aside.assess import JudgedMessage, first_problem, order_of
@@ -37,8 +38,13 @@ def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
     return Console(stderr=True, quiet=quiet).status(what)
 
 
-def message_table(messages: Sequence[SetAside], at: int, *, dead: bool) -> Table:
-    """Return a table of dead letters or of rejected messages at `at` (epoch ms)."""
+def message_table(
+    stack: DeployedStack, messages: Sequence[SetAside], at: int, *, dead: bool
+) -> Table:
+    """Return a table of dead letters or of rejected messages at `at` (epoch ms).
+
+    A message without an order id has what tells it from others in the column of the order.
+    """
     table = Table(box=None, pad_edge=False)
     for heading in ("ID", "Age", "Received" if dead else "Size"):
         table.add_column(heading, no_wrap=True)
@@ -48,7 +54,7 @@ def message_table(messages: Sequence[SetAside], at: int, *, dead: bool) -> Table
         age = format_duration(max(0, at - one.sent_at))
         third = f"{one.receives} times" if dead else size_words(one.size)
         why = f"{first_problem(one.problems)}{_sent_back(one, ' (', ')')}"
-        cells = (one.message_id[:SHORT_ID], age, third, one.order or "?", why)
+        cells = (one.message_id[:SHORT_ID], age, third, one.about(stack), why)
         table.add_row(*map(plain, cells))
     return table
 
@@ -61,7 +67,7 @@ def rejected_lines(one: SetAside, body: str) -> list[str]:
     """Return a rejected message as lines; `body` is its body as it is shown."""
     return [
         f"{one.message_id}  {one.order or 'of an unknown order'}",
-        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(one.sent_at)}",
+        f"{one.came_from}, rejected {iso(one.sent_at)}",
         *(f"- {problem}" for problem in one.problems),
         "",
         *laid_out(body).splitlines(),

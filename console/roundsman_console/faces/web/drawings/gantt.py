@@ -1,16 +1,18 @@
 """The times of an order's steps as bars on a broken axis: attempts, undos, waits, holds. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.task import Task, fan_out_of, item_place
 from roundsman_console.faces.web.drawings.axis import SCALE, Axis, axis_of
 from roundsman_console.faces.web.drawings.graph import LEAST_ADVANCED
 from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.step_times import (
     FAILURES,
+    RowsByStep,
     StepTime,
     TimeKind,
     open_times,
@@ -20,6 +22,8 @@ from roundsman_console.facts.order.timeline import moment
 
 MOST_LINES = 16
 """With more lines than this, the steps that were done at their first attempt share lines."""
+MOST_DRAWN = 40
+"""The number of lines that are drawn of an order; those of steps with trouble come first."""
 MOST_ITEMS = 8
 """So many items of a fan-out have a line of their own, beside that of the fan-out."""
 LABEL = 26
@@ -96,18 +100,23 @@ class TimeRow:
     time: StepTime
     day: int
     """An instant (epoch ms) of the day whose date is left out."""
+    close: Collection[int] = ()
+    """The instants (epoch ms) that are less than a second from another one of the table."""
 
     @property
     def since(self) -> str:
-        """When it began, in UTC."""
-        return f"{'' if self.time.since_known else 'after '}{moment(self.time.since, self.day)}"
+        """When it began, in UTC; to the millisecond if that is less than a second from another."""
+        return f"{'' if self.time.since_known else 'after '}{self._moment(self.time.since)}"
 
     @property
     def until(self) -> str:
         """When it ended, in UTC."""
         if self.time.end == "goes on":
             return "goes on"
-        return f"{'' if self.time.until_known else 'before '}{moment(self.time.until, self.day)}"
+        return f"{'' if self.time.until_known else 'before '}{self._moment(self.time.until)}"
+
+    def _moment(self, instant: int) -> str:
+        return moment(instant, self.day, exact=instant in self.close)
 
     @property
     def lasted(self) -> str:
@@ -130,6 +139,8 @@ class Bars:
     """The steps that have no line, because nothing of them has begun."""
     inexact: bool
     """Whether a begin or an end is not known."""
+    not_drawn: int = 0
+    """The number of further lines, which are not drawn."""
 
 
 def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
@@ -139,7 +150,8 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
     """
     task, names, history = facts.task, facts.names, facts.history
     end = max(task.ended_at if task.ended_at is not None else facts.at, task.created_at + 1)
-    times = {one.name: step_times(one, end) for one in facts.steps}
+    rows = RowsByStep(history)
+    times = {one.name: step_times(one, end, rows) for one in facts.steps}
     opened = open_times(facts, end)
     every = [*opened, *(one for found in times.values() for one in found)]
     axis = axis_of(
@@ -156,19 +168,40 @@ def bars(facts: OrderFacts, trouble: Sequence[str] = ()) -> Bars:
         tuple(marks.get(None, ())),
     )
     begun = [name for name in names if times[name] or name in marks]
+    named = [*_lines(begun, times, marks, trouble)]
     lines = [
-        _line(label, lined, task, times, marks, axis)
-        for label, lined in _lines(begun, times, marks, trouble)
+        _line(label, lined, task, times, marks, axis) for label, lined in _drawn_of(named, trouble)
     ]
+    close = _close(
+        [at for found in times.values() for one in found for at in (one.since, one.until)]
+    )
     in_words = tuple(
-        TimeRow(name, what_words(one), one, task.created_at)
+        TimeRow(name, what_words(one), one, task.created_at, close)
         for name in names
         for one in times[name]
     )
     inexact = any(not (one.since_known and one.until_known) for one in every)
     lined_up = {fan_out_of(name) for name in begun}
     idle = tuple(name for name in names if fan_out_of(name) not in lined_up)
-    return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact)
+    left_out = len(named) - len(lines)
+    return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact, left_out)
+
+
+def _drawn_of(
+    lines: Sequence[tuple[str, list[str]]], trouble: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """Return at most MOST_DRAWN of the lines, in their order; those with trouble are among them."""
+    troubled = {*trouble}
+    places = sorted(
+        range(len(lines)), key=lambda place: (troubled.isdisjoint(lines[place][1]), place)
+    )
+    return [lines[place] for place in sorted(places[:MOST_DRAWN])]
+
+
+def _close(instants: Iterable[int]) -> frozenset[int]:
+    """Return the instants (epoch ms) that are less than a second from the next or the last one."""
+    near = (pair for pair in pairwise(sorted({*instants})) if pair[1] - pair[0] < SECOND)
+    return frozenset(chain.from_iterable(near))
 
 
 def _busy(times: Sequence[StepTime]) -> Iterator[tuple[int, int]]:

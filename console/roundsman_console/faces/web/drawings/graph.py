@@ -173,9 +173,13 @@ def draw(
     """
     stored = plan.expanded({}, {} if task is None else task.added)
     after = {name: _lines_to(stored, name) for name in stored.steps}
+    failed_nodes = {_node_of(one, stored) for one in failed}
+    items: dict[str, list[StepRecord]] = {}
+    for one, record in {} if task is None else task.steps.items():
+        if step_of(one) != one:
+            items.setdefault(step_of(one), []).append(record)
     steps = {
-        name: _step_node(name, stored, task, {_node_of(one, stored) for one in failed})
-        for name in after
+        name: _step_node(name, stored, task, failed_nodes, items.get(name, ())) for name in after
     }
     kinds = Kinds({name: node.kind for name, node in steps.items()}, QUIET, _TOGETHER)
     groups = folded(after, kinds, few=len(after) if whole or task is None else FEW)
@@ -201,7 +205,7 @@ def _lines_to(plan: Plan, name: str) -> tuple[str, ...]:
     says so.
     """
     after = plan.steps[name].after
-    if not plan.added:
+    if not plan.added or len(after) < 2:
         return after
     indirectly = plan.before_any(after)
     return tuple(one for one in after if one not in indirectly)
@@ -319,16 +323,19 @@ def kind_of(record: StepRecord) -> str:
     return _KIND_OF[record.process_state]
 
 
-def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]) -> Node:
-    """The node of one step, without its place."""
+def _step_node(
+    name: str,
+    plan: Plan,
+    task: Task | None,
+    failed: Collection[str],
+    items: Sequence[StepRecord],
+) -> Node:
+    """The node of one step, without its place. `items` are those of a fan-out."""
     step = plan.steps[name]
     if task is None:
         each = " for each item" if step.for_each else ""
         note = wait_words(step) or f"{', '.join(step.agents)}{each}"
         return Node(name, 0, 0, "", note, (name,))
-    items = [
-        record for found, record in task.steps.items() if step_of(found) == name and found != name
-    ]
     records = items or [task.step(name)]
     kinds = {kind_of(one) for one in records}
     kind = FAILED if name in failed else min(kinds, key=KINDS.index)

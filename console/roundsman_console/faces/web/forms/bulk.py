@@ -91,35 +91,6 @@ RELEASE = "release"
 """The field with the agent that is released before the run begins."""
 ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
 MORE = "More options"
-LIMITS = (
-    FormField(
-        "canary",
-        "Orders that are sent first",
-        hint="0 to 100; the rest wait for them.",
-        option="--canary",
-    ),
-    FormField("rate", "Orders a second", hint="0.001 to 25.", option="--rate"),
-    FormField(
-        "at_once", "Orders in flight at most", hint="1 to 1000.", folded=MORE, option="--at-once"
-    ),
-    FormField(
-        "stop_at",
-        "The run stops if more fail again",
-        hint="0% to 100%.",
-        folded=MORE,
-        option="--stop-at",
-    ),
-    FormField(
-        "canary_wait",
-        "Longest wait for the next result",
-        hint="30s, 5m",
-        folded=MORE,
-        option="--canary-wait",
-    ),
-    ANYWAY,
-)
-ALWAYS_SHOWN = frozenset({"step", "did", "seconds", "again", "keep"})
-"""The arguments of verbs that are not folded away in the form for many orders."""
 DEFAULTS = {
     "canary": str(CANARY),
     "rate": f"{RATE:g}",
@@ -127,8 +98,49 @@ DEFAULTS = {
     "stop_at": STOP_AT,
     "canary_wait": CANARY_WAIT,
 }
-
-
+LIMITS = (
+    FormField(
+        "canary",
+        "Orders that are sent first",
+        hint="0 to 100, and the rest wait for their results",
+        option="--canary",
+        if_empty=DEFAULTS["canary"],
+    ),
+    FormField(
+        "rate",
+        "Orders a second",
+        hint="0.001 to 25",
+        option="--rate",
+        if_empty=DEFAULTS["rate"],
+    ),
+    FormField(
+        "at_once",
+        "Orders in flight at most",
+        hint="1 to 1000",
+        folded=MORE,
+        option="--at-once",
+        if_empty=DEFAULTS["at_once"],
+    ),
+    FormField(
+        "stop_at",
+        "The run stops if more fail again",
+        hint="0% to 100%",
+        folded=MORE,
+        option="--stop-at",
+        if_empty=DEFAULTS["stop_at"],
+    ),
+    FormField(
+        "canary_wait",
+        "Longest wait for the next result",
+        hint="such as 30s or 5m",
+        folded=MORE,
+        option="--canary-wait",
+        if_empty=DEFAULTS["canary_wait"],
+    ),
+    ANYWAY,
+)
+ALWAYS_SHOWN = frozenset({"step", "did", "seconds", "again", "keep"})
+"""The arguments of verbs that are not folded away in the form for many orders."""
 IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
 """The states of the members of failure groups."""
 
@@ -310,6 +322,7 @@ def _start(
             f"{page.title}?" if tried.eligible else "",
             notes=_notes(planned, tried),
             items=_items(planned, tried),
+            items_are=("Orders", "For example"),
             inputs=tried.inputs or (),
         )
 

@@ -241,7 +241,12 @@ def _would_send(
     stay = len(result.assessed) - len(going)
     words = f"{counted(len(going), 'message')} would be {sent}, {stay} would {left}."
     items = [_item(one) for one in result.assessed]
-    page = replace(page, items=items, sentence=not_sent(given, False) + words)
+    page = replace(
+        page,
+        items=items,
+        items_are=("Message", "Contents"),
+        sentence=not_sent(given, False) + words,
+    )
     return asking(page, given, session, _version(*going), words) if going else page
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.base.clock import now
+from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.faces.web.addresses import page_of_id
 from roundsman_console.faces.web.choices import Choices, choices_of
 from roundsman_console.faces.web.form_registry import GOES_TO
@@ -16,6 +17,8 @@ from roundsman_console.facts.orders.listing import Page
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.inspector import Inspector
 
+LONGEST = 128
+"""The number of characters of the longest name that can be found."""
 MOST = 20
 """The number of orders that the search shows."""
 
@@ -25,6 +28,10 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     text = given.get("text", "").strip()
     if not text:
         return {GOES_TO: "/orders"}
+    if len(text) > LONGEST:
+        raise InvalidArgument(
+            f"The text to search for has {len(text):,} characters; no name has more than {LONGEST}."
+        )
     if address := page_of_id(text):
         return {GOES_TO: address}
     if _is_an_order(inspector, text):

@@ -68,13 +68,17 @@ TRIAL_SECONDS = 3
 GOING = (RunState.RUNNING, RunState.PAUSED)
 """The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
+MOST_LISTED = 100
+"""The number of failure groups that are listed, those with most orders."""
 ROWS_UNFOLDED = 10
 """A page with more orders folds their rows away."""
 
 
 def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the open failure groups, those with most orders first."""
-    return {"groups": inspector.groups(), "NO_STEP": NO_STEP}
+    groups = inspector.groups()
+    listed = groups[:MOST_LISTED]
+    return {"groups": listed, "not_listed": len(groups) - len(listed), "NO_STEP": NO_STEP}
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
@@ -120,6 +124,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "effects_of": order_effects,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
+        "released": released if not held and is_quiet_since(released, group) else None,
         "step_now": _step_now(
             group, begun=bool(runs) or (not held and is_quiet_since(released, group))
         ),

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
@@ -11,6 +11,7 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.aws.links import AwsConsole, aws_console_of
+from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.result import document_of
 from roundsman_console.faces.web.drawings.gantt import bars
 from roundsman_console.faces.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
@@ -46,6 +47,15 @@ MOST_CARDS = 3
 """The number of failures that are shown; the others are folded away."""
 NEWEST = 20
 """The number of entries of the history that are shown; the earlier ones are folded away."""
+ON_A_PAGE = 50
+"""The most rows of steps that are folded away on the page, all kinds together, and of times and
+entries of the history. More of them are on pages of their own, so that the page of an order of a
+thousand steps is as large as that of an order of fifty."""
+MOST_DIGITS = 7
+MOST_LINES = 12
+"""The number of lines of evidence, and of steps that wait for an answer, that are shown."""
+MOST_TEXT = 4_000
+"""The number of characters of a text that is shown; the whole of it is in the record."""
 LOGS_AROUND = 15 * MINUTE
 """The log lines of a failure are sought from so long before it, the longest that a function may
 run, until so long after it."""
@@ -97,6 +107,9 @@ class FoldedRows:
     rows: tuple[StepRow, ...]
     step: str | None = None
     """The fan-out of which they are all items; None for steps of one kind."""
+    first: int | None = None
+    """Where the page of all steps with the first of them begins, if they are too many for this
+    page; None if they are on it."""
 
     @property
     def states(self) -> tuple[tuple[ProcessState, int], ...]:
@@ -116,6 +129,14 @@ class StepRows:
     """How many of all steps have a problem."""
     whole: int = 0
     """How many steps there are."""
+    start: int | None = None
+    """On a page of all steps, in the order of the plan, the place of its first one; else None."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The steps and items whose rows are on the page."""
+        folded = (row for group in self.folded if group.first is None for row in group.rows)
+        return frozenset(row.name for row in (*self.shown, *folded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +168,9 @@ class Cards:
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read one order. Raises NotFound if there is no such order.
 
-    With `only` = `problems`, the table of steps has only those that need a look; with `graph` =
-    `whole`, no step of the drawing is folded.
+    With `only` = `problems`, the table of steps has only those that need a look; with `from`, it
+    has all steps from that place on, page by page, and so has the history with `history`. With
+    `graph` = `whole`, no step of the drawing is folded.
     """
     facts = find_shown(inspector.stack, given["order"])
     stack, task, plan = inspector.stack, facts.task, facts.plan
@@ -158,6 +180,13 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     aws = aws_console_of(stack)
     only = given.get("only") == "problems"
     whole = given.get("graph") == "whole"
+    every = rows_of_steps(facts, failed)
+    start = _place_of(given, "from", len(every))
+    steps = fold(every, only_problems=only) if start is None else rows_from(every, start)
+    graph = None if plan is None else draw(plan, task, failed_steps(failed), whole=whole)
+    times = bars(facts, [name for one in failed for name in one.steps])
+    newest = _place_of(given, "history", len(happened))
+    waiting = [name for name, record in task.steps.items() if record.waiting]
     return {
         "task": task,
         "is_followed": is_followed(task),
@@ -167,20 +196,30 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "why": part(lambda: why_of(stack, facts)),
         "facts": step_facts(facts),
         "cards": cards_of(failed, facts, aws),
-        "graph": None if plan is None else draw(plan, task, failed_steps(failed), whole=whole),
+        "graph": graph,
         "whole_graph": whole,
-        "bars": bars(facts, [name for one in failed for name in one.steps]),
-        "steps": fold(rows_of_steps(facts, failed), only_problems=only),
+        "bars": times,
+        "times": [row for row in times.rows if row.step in steps.names]
+        if len(times.rows) > ON_A_PAGE
+        else times.rows,
+        "steps": steps,
+        "on_a_page": ON_A_PAGE,
+        "most_lines": MOST_LINES,
+        "most_text": MOST_TEXT,
+        # A drawing leads to rows of steps, which may be on other pages.
+        "drawn": {one.steps[0] for one in graph.nodes} - steps.names if graph else frozenset(),
         "only_problems": only,
         "uncompensated": facts.effects.without_compensation,
         "input": content.value is not None and pretty(content.value),
         "input_problem": content.problem,
-        "happened": happened[:NEWEST],
-        "earlier": happened[NEWEST:],
+        "happened": happened[newest : newest + ON_A_PAGE] if newest else happened[:NEWEST],
+        "earlier": [] if newest else happened[NEWEST:ON_A_PAGE],
+        "newest": newest or 0,
+        "entries": len(happened),
         "anybody": any(one.happening.by for one in happened),
         "gaps": not_known(facts),
         "commands": links_of(task),
-        "waiting": [name for name, record in task.steps.items() if record.waiting],
+        "waiting": waiting,
         "links": AwsLinks() if aws is None else _links(aws, facts, stack.trace_of(task)),
     }
 
@@ -188,6 +227,16 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 def is_followed(task: Task) -> bool:
     """Whether the page is live: the order goes on, owes a message, or waits for a person to act."""
     return not task.ended or bool(task.owed) or task.state is TaskState.ARCHIVED
+
+
+def _place_of(given: Mapping[str, str], name: str, many: int) -> int | None:
+    """Return the place of the first of `many` rows to show; None if the address names none."""
+    text = given.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < MOST_DIGITS):
+        raise InvalidArgument(f"The parameter {name} is the number of rows before: 0, 50, 100.")
+    return min(int(text), max(0, many - 1))
 
 
 def record_file(inspector: Inspector, order_id: str) -> tuple[str, str]:
@@ -308,7 +357,9 @@ def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:
     if only_problems:
         found = sorted((row for row in rows if row.problem), key=_place)
         kept, rest = found[:MOST_ROWS], found[MOST_ROWS:]
-        return StepRows(tuple(kept), tuple(_by_kind(rest, "more ")), problems, len(rows))
+        places = {row.name: place for place, row in enumerate(rows)}
+        apart = _apart(_by_kind(rest, "more "), places)
+        return StepRows(tuple(kept), apart, problems, len(rows))
     items: dict[str, list[StepRow]] = {}
     for row in rows:
         if item_place(row.name) is not None:
@@ -328,7 +379,27 @@ def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:
         loud = sorted((row for row in shown if row.kind not in QUIET), key=_place)
         shown = loud[:MOST_ROWS]
         folded = [*_by_kind(loud[MOST_ROWS:], "more "), *folded, *_by_kind(quiet)]
-    return StepRows(tuple(sorted(shown, key=_place)), tuple(folded), problems, len(rows))
+    apart = _apart(folded, {row.name: place for place, row in enumerate(rows)})
+    return StepRows(tuple(sorted(shown, key=_place)), apart, problems, len(rows))
+
+
+def rows_from(rows: Sequence[StepRow], start: int) -> StepRows:
+    """Return one page of all rows, in the order of the plan, from the place `start` on."""
+    problems = sum(row.problem for row in rows)
+    return StepRows(tuple(rows[start : start + ON_A_PAGE]), (), problems, len(rows), start)
+
+
+def _apart(folded: Sequence[FoldedRows], places: Mapping[str, int]) -> tuple[FoldedRows, ...]:
+    """Say of what is folded away where it is, if all together it is too much for the page."""
+    found, left = list[FoldedRows](), ON_A_PAGE
+    for group in folded:
+        if len(group.rows) <= left:
+            left -= len(group.rows)
+            found.append(group)
+        else:
+            place = places[group.rows[0].name]
+            found.append(replace(group, first=place - place % ON_A_PAGE))
+    return tuple(found)
 
 
 def _place(row: StepRow) -> int:

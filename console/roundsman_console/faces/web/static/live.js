@@ -50,6 +50,7 @@ let nextLook = null;
 let reading = null; // abort the requests that are under way
 let question = null;
 let shownSince = null;
+let known = ""; // the fingerprints of the parts that are shown, as the last reading told them
 
 function isLive() {
   return document.querySelector("main[data-live]") !== null;
@@ -147,15 +148,29 @@ function keepOldParts(fresh) {
   }
 }
 
-function showPage(fresh, begunAt) {
-  keepOldParts(fresh);
-  morph(document.getElementById("main"), fresh.getElementById("main"));
-  const stamp = fresh.getElementById("read-at").dateTime;
+// A part that is the same was not sent again.
+function keepSameParts(fresh) {
+  for (const same of fresh.querySelectorAll("section[data-same]")) {
+    const name = CSS.escape(same.getAttribute("aria-labelledby"));
+    const shown = document.querySelector(`#main section[aria-labelledby="${name}"]`);
+    if (shown) same.replaceWith(shown.cloneNode(true));
+    else known = ""; // it is sent as a whole the next time
+  }
+}
+
+function wasRead(stamp, begunAt) {
   learnClock(stamp);
   document.getElementById("read-at").dateTime = stamp;
-  document.title = fresh.title;
   readingWhy = "";
   readAt = begunAt;
+}
+
+function showPage(fresh, begunAt) {
+  keepSameParts(fresh);
+  keepOldParts(fresh);
+  morph(document.getElementById("main"), fresh.getElementById("main"));
+  document.title = fresh.title;
+  wasRead(fresh.getElementById("read-at").dateTime, begunAt);
 }
 
 async function readAgain() {
@@ -165,10 +180,16 @@ async function readAgain() {
   const tooLong = setTimeout(() => mine.abort(), times.pageWithin);
   try {
     const page = location.pathname + location.search;
-    const answer = await fetch(`/live?page=${encodeURIComponent(page)}`, { signal: mine.signal });
+    const answer = await fetch(`/live?page=${encodeURIComponent(page)}`, {
+      signal: mine.signal,
+      headers: known ? { "If-None-Match": known } : {},
+    });
     const fresh = parsed(await answer.text());
     if (mine !== reading) return;
-    if (answer.ok) showPage(fresh, begunAt);
+    const isSame = answer.status === 304; // only the time of the reading is new
+    if (answer.ok || isSame) known = answer.headers.get("ETag") ?? "";
+    if (isSame) wasRead(answer.headers.get("Read-At"), begunAt);
+    else if (answer.ok) showPage(fresh, begunAt);
     else if (answer.status === 401 || answer.status === 403) consoleWhy = sentenceOf(fresh);
     else readingWhy = sentenceOf(fresh);
   } catch {

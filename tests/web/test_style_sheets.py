@@ -1,0 +1,72 @@
+"""The style sheets: what an element looks like is said in one of them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.faces.web.application import STATIC
+
+PRINT = "print.css"
+"""The sheet that the layout loads for paper only."""
+
+
+def selectors_of(sheet: str, text: str) -> Iterator[str]:
+    """The selectors of a sheet, without those that are for paper alone."""
+    blocks: list[str] = []
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    for before, end in re.findall(r"([^{};]*)([{};])", text):
+        if end == "{":
+            prelude = " ".join(before.split())
+            on_paper = sheet == PRINT or "@media print" in blocks
+            if not prelude.startswith("@") and not on_paper:
+                yield from (one.strip() for one in prelude.split(","))
+            blocks.append(prelude)
+        elif end == "}":
+            blocks.pop()
+
+
+def owned_twice(sheets: dict[str, str]) -> dict[str, list[str]]:
+    """The selectors that more than one sheet has, with these sheets."""
+    owners: dict[str, set[str]] = {}
+    for name, text in sheets.items():
+        for selector in selectors_of(name, text):
+            owners.setdefault(selector, set()).add(name)
+    return {one: sorted(names) for one, names in owners.items() if len(names) > 1}
+
+
+def test_no_two_style_sheets_have_one_selector() -> None:
+    sheets = {path.name: path.read_text(encoding="utf-8") for path in sorted(STATIC.glob("*.css"))}
+    assert len(sheets) > 3
+    assert owned_twice(sheets) == {}
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (".clamp summary { color: inherit; }", {".clamp summary": ["a.css", "b.css"]}),
+        ("p, .clamp\n summary { margin: 0; }", {".clamp summary": ["a.css", "b.css"]}),
+        (
+            "@media (max-width: 9px) { .clamp summary { margin: 0; } }",
+            {".clamp summary": ["a.css", "b.css"]},
+        ),
+        ("@media print { .clamp summary { display: none; } } q { margin: 0; }", {}),
+        (".clamp summary span { color: inherit; } /* .clamp summary { } */", {}),
+    ],
+)
+def test_a_selector_of_two_sheets_is_found_unless_one_is_for_paper(
+    other: str, found: dict[str, list[str]]
+) -> None:
+    own = "p + q { margin: 0; } .clamp summary { list-style: none; }"
+    assert owned_twice({"a.css": own, "b.css": other}) == found
+    assert owned_twice({"a.css": own, PRINT: other}) == {}
+
+
+def test_a_long_text_has_one_link_to_the_rest_of_it() -> None:
+    rest = [
+        (path.name, words)
+        for path in sorted(Path(STATIC).glob("*.css"))
+        for words in re.findall(r'content: "(more|less)"', path.read_text(encoding="utf-8"))
+    ]
+    assert rest == [("lists.css", "more"), ("lists.css", "less")]
