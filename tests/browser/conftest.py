@@ -44,6 +44,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
     monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 600)
     monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.live.LIVE_FOR", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.live.ON_THE_WAY", 600)
 
 
 @pytest.fixture(scope="package")

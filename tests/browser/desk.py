@@ -12,8 +12,11 @@ import pytest
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 
+from roundsman_console.aws.ping import Ping
+from roundsman_console.base.clock import now
 from roundsman_console.faces.web import application as web
 from roundsman_console.faces.web import deadlines, work
+from roundsman_console.faces.web.aws_reachable import AwsReachable
 from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.server import listening
 from roundsman_console.faces.web.whereabouts import find_whereabouts
@@ -102,10 +105,11 @@ def served(
     # The stack's clock stands, and moto dates its answers by that of the machine: every page would
     # say that the clock here is wrong.
     whereabouts = replace(find_whereabouts(inspector.stack), clock_ahead=0)
+    aws = AwsReachable(_answers, whereabouts, inspector.stack.supervisor_interval)
     with listening(0) as listener:
         session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session, whereabouts),
+            web.application(inspector, session, whereabouts, aws=aws),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,
@@ -118,6 +122,11 @@ def served(
         finally:
             server.should_exit = True
             thread.join()
+
+
+async def _answers() -> Ping:
+    """AWS answers at once, and the supervisor passes; `test_outages.py` has the rest."""
+    return Ping(visited_at=now())
 
 
 @dataclass

@@ -35,6 +35,7 @@ def addresses(desk: Desk) -> dict[str, str]:
         "waits": "/orders/ord-6001",
         "groups": "/groups",
         "group": f"/groups/{groups[0]['group']}",
+        "shift": "/shift",
         "dead-letters": "/dead-letters",
         "rejected": "/rejected",
         "agents": "/agents",

@@ -41,6 +41,7 @@ PICTURES = (
     Picture("console-overview", "overview", WIDE, 960),
     Picture("console-order", "waits", WIDE, 900, dark=True),
     Picture("console-group", "group", MIDDLE, 640),
+    Picture("console-shift", "shift", MIDDLE, 1100),
     Picture("console-correction", "resend", MIDDLE, 900, dark=True),
     Picture("console-narrow", "overview", NARROW, 720),
     Picture("console-narrow-order", "archived", NARROW, 720, dark=True),

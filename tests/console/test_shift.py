@@ -21,6 +21,7 @@ from roundsman_console.facts.shift import reading
 from roundsman_console.facts.shift.report import (
     UNKNOWN,
     FailedGroup,
+    RunResults,
     alert_changes,
     failed_groups,
     given_commands,
@@ -160,7 +161,9 @@ def test_a_command_is_listed_with_its_sender_but_not_that_of_a_bulk_run() -> Non
 
 def test_a_bulk_run_says_what_it_has_done() -> None:
     found = shift_run(run_over(OTHER))
-    assert (found.selected, found.done, found.failed_again, found.not_reached) == (60, 40, 5, 10)
+    assert found.selected == 60
+    assert found.progress == RunResults(done=40, failed_again=5, refused=0, not_reached=10)
+    assert found.progress.words() == "40 done, 5 failed again, 10 not reached"
     assert (found.group, found.by, found.command) == (OTHER, "amy", "resubmit")
 
 

@@ -16,7 +16,7 @@ from roundsman.model.task import Task
 from roundsman_console.base.constraints import RUN_ID, GroupId, RunId
 from roundsman_console.base.constraints import Count as Number
 from roundsman_console.base.counted import counted
-from roundsman_console.base.result import COUNT, EPOCH_MS, EpochMs, Shown
+from roundsman_console.base.result import COUNT, EPOCH_MS, EpochMs, Shown, Unit
 from roundsman_console.facts.course.marks import Mark, group_of
 from roundsman_console.facts.finding.report import Finding
 from roundsman_console.facts.finding.standing import AlarmChange
@@ -81,6 +81,27 @@ class GivenCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunResults:
+    """What has become of the orders of a bulk run."""
+
+    done: Number
+    """The number of orders that the command has brought to an end."""
+    failed_again: Number
+    refused: Number
+    not_reached: Number
+
+    def words(self) -> str:
+        """Return the numbers in words, without those that are 0: `40 done, 5 failed again`."""
+        found = {
+            "done": self.done,
+            "failed again": self.failed_again,
+            "refused": self.refused,
+            "not reached": self.not_reached,
+        }
+        return ", ".join(f"{many:,} {what}" for what, many in found.items() if many) or "none yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftRun:
     """A bulk run that was started in the time, or is still open."""
 
@@ -93,11 +114,9 @@ class ShiftRun:
     reason: str
     state: RunState
     selected: Annotated[Number, Shown("Orders", COUNT)]
-    done: Annotated[Number, Shown("Done", COUNT)]
-    """The number of orders that the command has brought to an end."""
-    failed_again: Annotated[Number, Shown(unit=COUNT)]
-    refused: Annotated[Number, Shown(unit=COUNT)]
-    not_reached: Annotated[Number, Shown(unit=COUNT)]
+    progress: Annotated[
+        RunResults, Shown(unit=Unit(RunResults, lambda found: found, lambda found: found.words()))
+    ]
     requests: Annotated[Sequence[str], Shown("Asked for")]
     """One sentence for each person who paused, resumed or stopped it."""
 
@@ -343,10 +362,12 @@ def shift_run(record: BulkRecord) -> ShiftRun:
         reason=run.reason,
         state=record.state,
         selected=run.selected,
-        done=progress.results - progress.count(OrderResult.FAILED),
-        failed_again=progress.count(OrderResult.FAILED),
-        refused=progress.refusals,
-        not_reached=record.left,
+        progress=RunResults(
+            done=progress.results - progress.count(OrderResult.FAILED),
+            failed_again=progress.count(OrderResult.FAILED),
+            refused=progress.refusals,
+            not_reached=record.left,
+        ),
         requests=record.requests,
     )
 

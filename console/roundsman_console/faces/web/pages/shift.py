@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument
-from roundsman_console.base.result import EPOCH_MS, shown_fields
+from roundsman_console.base.result import COUNT, EPOCH_MS, shown_fields
 from roundsman_console.faces.web.addresses import page_of_command, page_of_id
 from roundsman_console.facts.finding.table import DOCTOR
 from roundsman_console.facts.shift.reading import USUAL, read_begin
@@ -55,15 +55,17 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 
 
 def rows_of(section: Section) -> list[list[Cell]]:
-    """Return the rows of a part, as the page shows them."""
-    return [_cells(row) for row in section.rows]
+    """Return the rows of a part, as the page shows them: without a column in which nothing is."""
+    rows = [_cells(row) for row in section.rows]
+    filled = {cell.heading for row in rows for cell in row if cell.text}
+    return [[cell for cell in row if cell.heading in filled] for row in rows]
 
 
 def _cells(row: "DataclassInstance") -> list[Cell]:
     found = []
     for name, shown in shown_fields(type(row)).items():
         value = getattr(row, name)
-        kind = "words" if name in WORDS else "right" if shown.unit not in (None, EPOCH_MS) else ""
+        kind = "words" if name in WORDS else "right" if shown.unit is COUNT else ""
         at = value if shown.unit is EPOCH_MS and isinstance(value, int) else None
         text = shown.to_words(value)
         found.append(Cell(shown.label, text, at, _address(name, value), kind))
