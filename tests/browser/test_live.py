@@ -36,12 +36,12 @@ WATCH_SHIFTS = """() => {
     }
   }).observe({type: "layout-shift"});
 }"""
-# Every box but those of times, which are as wide as their words, and of what the drawing of times
-# shows: its axis grows with the order. Read after the next frames, so that the browser has reported
+# Every box but those of times, which are as wide as their words, and of what the drawings of times
+# show: their axes go on with the time. Read after the next frames, so that the browser has reported
 # what moved.
 BOXES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
   const all = [...document.querySelectorAll("body *")];
-  done(all.filter((one) => !one.closest("time, .gantt > *")).map((one) => {
+  done(all.filter((one) => !one.closest("time, .gantt > *, .course > *")).map((one) => {
     const {x, y, width, height} = one.getBoundingClientRect();
     return `${one.tagName} ${one.className?.baseVal ?? one.className} ${x} ${y} ${width} ${height}`;
   }));

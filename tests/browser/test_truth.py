@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
+from roundsman_console.facts.finding.glance import Glance
 from roundsman_console.inspector import Inspector
 from tests.browser.desk import NARROW, Desk, served
 from tests.moto.orders import order
@@ -43,12 +44,12 @@ def wait_for_state(desk: Desk, page: "Page", wanted: str) -> None:
 
 
 @contextmanager
-def credentials_expire(desk: Desk, *reads: str) -> Iterator[None]:
-    """Some methods of the inspector cannot be asked now."""
+def credentials_expire(desk: Desk, *reads: str, of: type = Inspector) -> Iterator[None]:
+    """Some methods of the inspector, or of another class, cannot be asked now."""
     with pytest.MonkeyPatch.context() as patch:
         with desk.still():
             for name in reads:
-                patch.setattr(Inspector, name, expired)
+                patch.setattr(of, name, expired)
         yield
         with desk.still():
             patch.undo()
@@ -100,7 +101,7 @@ def test_a_part_that_cannot_be_read_keeps_what_it_had_and_the_rest_goes_on(desk:
     wait_for_state(desk, page, "live")
     completed = page.locator(".tiles li", has_text="Completed").locator("strong")
     assert completed.inner_text() == "1"
-    with credentials_expire(desk, "stats"):
+    with credentials_expire(desk, "look_at_orders", of=Glance):
         wait_for_state(desk, page, "partly")
         assert "NOT WHOLE" in page.locator("#strip").inner_text()
         assert page.locator(".causes").inner_text().count(EXPIRED) == 1
