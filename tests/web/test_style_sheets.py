@@ -86,3 +86,10 @@ def test_a_long_text_has_one_link_to_the_rest_of_it() -> None:
         for words in re.findall(r'content: "(more|less)"', path.read_text(encoding="utf-8"))
     ]
     assert rest == [("lists.css", "more"), ("lists.css", "less")]
+
+
+def test_a_page_with_a_drawing_has_the_sheet_of_drawings() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (STATIC.parent / "templates").iterdir()]
+    drawing = [one for one in pages if re.search(r'import "(course|drawings)\.html"', one)]
+    assert len(drawing) > 3
+    assert all('href="/static/drawings.css"' in one for one in drawing)
