@@ -24,6 +24,7 @@ from roundsman_console.acts.set_aside.verbs import (
     RedriveVerb,
 )
 from roundsman_console.acts.verb import StackVerb, Verb
+from roundsman_console.acts.workflow.verbs import AgentVersionsVerb
 
 VERBS: Sequence[type[Verb]] = (
     ResubmitVerb,
@@ -43,6 +44,7 @@ VERBS: Sequence[type[Verb]] = (
     ReleaseVerb,
     ReconcileVerb,
     RollbackVerb,
+    AgentVersionsVerb,
 )
 """Those that are declared."""
 
