@@ -13,6 +13,7 @@ from statistics import median
 from typing import Generic, TypeVar
 
 from roundsman.definition.plan import Plan
+from roundsman.model.checks import NAME
 from roundsman.model.instants import iso
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
@@ -143,11 +144,11 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 def plan_named(stack: DeployedStack, name: str) -> Plan:
     """Return the plan with this hash, or the newest one of the workflow with this name.
 
-    Raises NotFound if there is none, and InvalidArgument if it is neither.
+    Raises NotFound if there is none.
     """
-    if not HASH.fullmatch(name):
+    if NAME.fullmatch(name):
         return newest_plan_of(stack, name)
-    plan = stack.plans.plan(name)
+    plan = stack.plans.plan(name) if HASH.fullmatch(name) else None
     if plan is None:
         raise NotFound("There is no such plan.")
     return plan
