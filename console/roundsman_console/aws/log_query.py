@@ -1,4 +1,8 @@
-"""Asks CloudWatch Logs Insights a question, and waits for the answer. AWS charges what it scans."""
+"""Asks CloudWatch Logs Insights a question, and waits for the answer. AWS charges what it scans.
+
+It needs `logs:StartQuery` on the log groups, `logs:GetQueryResults`, and `logs:StopQuery` to end a
+question that takes too long. No policy of the stack gives them.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
