@@ -31,6 +31,7 @@ from roundsman.engine.routing import agent_now
 from roundsman.engine.step_values import step_values
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
+from roundsman.engine.unanswered import goes_on_unanswered
 from roundsman.model.events import AgentView, InspectAt
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT
@@ -134,6 +135,8 @@ def _timed_out(context: DecisionContext, step: StepPlan, by: int) -> None:
     silence = _missing_signal(context, record)
     number = number_words(count, step.attempts_of(operation))
     tried = f"{what}: {number} overdue by {format_duration(by)}"
+    if record.waiting and goes_on_unanswered(context, step, f"{what}: {silence}"):
+        return
     error = _silent_agent(context, step) or StepError(
         OVERDUE, f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
     )

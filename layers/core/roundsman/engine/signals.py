@@ -2,8 +2,8 @@
 
 A step that waits for a signal has no agent. The oldest unread signal with its name ends it, also if
 the signal came before the step began, and each signal ends at most one step. If none comes in time,
-the step has failed (NO_SIGNAL). A signal that no step is left to take is refused, so that nobody
-believes that it counted.
+the step has failed (NO_SIGNAL), or goes on without it (`roundsman.engine.unanswered`). A signal
+that no step is left to take is refused, so that nobody believes that it counted.
 
 Nothing outside of the task changes by the wait. So there is nothing to undo, no hold stops it, and
 a task that ends does not wait for it. If the task is resubmitted, the step waits its whole time
@@ -27,6 +27,7 @@ from roundsman.engine.signal_readers import signals_of, steps_left
 from roundsman.engine.step_values import step_values
 from roundsman.engine.time_credit import credit_holds
 from roundsman.engine.transitions import StepEvent, TaskEvent
+from roundsman.engine.unanswered import goes_on_unanswered
 from roundsman.errors import Refused
 from roundsman.model.events import Decision, InspectAt, Signalled
 from roundsman.model.instants import format_duration, second
@@ -87,7 +88,10 @@ def await_signal(context: DecisionContext, step: StepPlan, signal: SignalPlan) -
 
 
 def end_overdue_waits(context: DecisionContext) -> None:
-    """Fail each step whose signal has not come in time, unless the task is ending."""
+    """End each step whose signal has not come in time, unless the task is ending.
+
+    It goes on with its `otherwise`; without one, it has failed.
+    """
     for step in context.plan.steps.values():
         if context.decision.ending is not None:
             return
@@ -100,7 +104,8 @@ def end_overdue_waits(context: DecisionContext) -> None:
                 said = f"{said}; {refused.message}"
             error = StepError(NO_SIGNAL, said)
             why = f"{step.name}: {error.message}"
-            give_up(context, step, StepEvent.NO_SIGNAL, error, why)
+            if not goes_on_unanswered(context, step, why):
+                give_up(context, step, StepEvent.NO_SIGNAL, error, why)
 
 
 def wait_anew(decision: DecisionBuilder) -> None:
