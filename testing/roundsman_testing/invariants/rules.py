@@ -249,8 +249,10 @@ def _of_unanswered(plan: Plan, before: Task, after: Task, now: int) -> Iterator[
 def _has_waited(record: StepRecord, now: int) -> bool:
     """Whether the step has waited as long as it may: for a signal, a callback or its last poll."""
     waits = record.situation
-    if isinstance(waits, AwaitsSignal | AwaitsCallback):
+    if isinstance(waits, AwaitsSignal):
         return waits.until <= now
+    if isinstance(waits, AwaitsCallback):  # a late one is given time, for its answer may be read yet
+        return min(waits.until, waits.late_since or waits.until) <= now
     return record.polling is not None and record.polling.is_over(now)
 
 

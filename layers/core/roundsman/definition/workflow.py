@@ -936,7 +936,9 @@ def _check_otherwise_is_read(
     read = _EVALUATORS.get(what)
     steps = [path[1] for path in paths_read(expression) if path[:1] == ("results",) and path[1:]]
     values = {name: listed[name].otherwise for name in steps}
-    if read is None or len(steps) < len(paths_read(expression)) or FAIL in values.values():
+    if read is None or not steps or len(steps) < len(paths_read(expression)):
+        return
+    if FAIL in values.values():
         return
     try:
         read(expression, None, cast("Mapping[str, Json]", values))

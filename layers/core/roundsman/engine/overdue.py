@@ -31,7 +31,6 @@ from roundsman.engine.routing import agent_now
 from roundsman.engine.step_values import step_values
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
-from roundsman.engine.unanswered import goes_on_unanswered
 from roundsman.model.events import AgentView, InspectAt
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, MARK_UNCERTAINTY, PROMPT
@@ -135,8 +134,11 @@ def _timed_out(context: DecisionContext, step: StepPlan, by: int) -> None:
     silence = _missing_signal(context, record)
     number = number_words(count, step.attempts_of(operation))
     tried = f"{what}: {number} overdue by {format_duration(by)}"
-    if record.waiting and goes_on_unanswered(context, step, f"{what}: {silence}"):
-        return
+    if record.waiting and step.otherwise is not None:
+        from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
+
+        if goes_on_unanswered(context, step, step.otherwise, f"{what}: {silence}"):
+            return
     error = _silent_agent(context, step) or StepError(
         OVERDUE, f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
     )
@@ -350,7 +352,7 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
 def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if isinstance(record.situation, AwaitsCallback):
-        return f"no callback by {second(record.situation.until)}"
+        return f"no callback by {second(record.late_since or record.situation.until)}"
     if record.heartbeat_by is None:
         return ""
     last = record.heard_at or _sent_at(record)

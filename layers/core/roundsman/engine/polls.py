@@ -84,6 +84,9 @@ def _time_is_over(context: DecisionContext, step: StepPlan, polling: Polling) ->
     within = format_duration(polling.until - polling.since)
     error = StepError(OVERDUE, f"not done within {within} of its first poll")
     why = f"{step.name}: {error.message}; {polling.words(context.now)}"
-    if goes_on_unanswered(context, step, why) or begin_at_next_agent(context, step, error, why):
+    otherwise = step.otherwise
+    if otherwise is not None and goes_on_unanswered(context, step, otherwise, why):
+        return
+    if begin_at_next_agent(context, step, error, why):
         return
     give_up(context, step, StepEvent.EXHAUSTED, error, why)

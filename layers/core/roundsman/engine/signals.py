@@ -27,7 +27,6 @@ from roundsman.engine.signal_readers import signals_of, steps_left
 from roundsman.engine.step_values import step_values
 from roundsman.engine.time_credit import credit_holds
 from roundsman.engine.transitions import StepEvent, TaskEvent
-from roundsman.engine.unanswered import goes_on_unanswered
 from roundsman.errors import Refused
 from roundsman.model.events import Decision, InspectAt, Signalled
 from roundsman.model.instants import format_duration, second
@@ -104,8 +103,16 @@ def end_overdue_waits(context: DecisionContext) -> None:
                 said = f"{said}; {refused.message}"
             error = StepError(NO_SIGNAL, said)
             why = f"{step.name}: {error.message}"
-            if not goes_on_unanswered(context, step, why):
+            if not _goes_on_unanswered(context, step, why):
                 give_up(context, step, StepEvent.NO_SIGNAL, error, why)
+
+
+def _goes_on_unanswered(context: DecisionContext, step: StepPlan, why: str) -> bool:
+    if step.otherwise is None:
+        return False
+    from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
+
+    return goes_on_unanswered(context, step, step.otherwise, why)
 
 
 def wait_anew(decision: DecisionBuilder) -> None:

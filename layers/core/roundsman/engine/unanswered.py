@@ -7,7 +7,7 @@ nothing: it is recorded and alerted. A signal that comes later is rejected, as o
 left to take.
 """
 
-from roundsman.definition.plan import StepPlan
+from roundsman.definition.plan import Otherwise, StepPlan
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import UNANSWERED
 from roundsman.engine.step_values import step_values
@@ -18,15 +18,16 @@ from roundsman.model.situations import End
 from roundsman.model.task import PERFORM
 
 
-def goes_on_unanswered(context: DecisionContext, step: StepPlan, why: str) -> bool:
-    """Complete the step with its `otherwise`, and return whether it has one that can be taken.
+def goes_on_unanswered(
+    context: DecisionContext, step: StepPlan, otherwise: Otherwise, why: str
+) -> bool:
+    """Complete the step with its `otherwise`, and return whether it can be taken.
 
     It cannot if the task is ending, which performs no further step, or if the record has no room
     for the value.
     """
-    decision, otherwise = context.decision, step.otherwise
-    record = decision.step(step.name)
-    if otherwise is None or decision.ending is not None or record.operation != PERFORM:
+    decision, record = context.decision, context.decision.step(step.name)
+    if decision.ending is not None or record.operation != PERFORM:
         return False
     if decision.stored_bytes() + size_in_bytes(otherwise.value) > RESULTS_LIMIT:
         decision.note(f"{step.name}: the record has no room for its otherwise")
