@@ -251,7 +251,9 @@ def _has_waited(record: StepRecord, now: int) -> bool:
     waits = record.situation
     if isinstance(waits, AwaitsSignal):
         return waits.until <= now
-    if isinstance(waits, AwaitsCallback):  # a late one is given time, for its answer may be read yet
+    if isinstance(
+        waits, AwaitsCallback
+    ):  # a late one is given time, for its answer may be read yet
         return min(waits.until, waits.late_since or waits.until) <= now
     return record.polling is not None and record.polling.is_over(now)
 

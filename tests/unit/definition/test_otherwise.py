@@ -80,7 +80,7 @@ def test_later_steps_may_ask_whether_the_answer_came() -> None:
 
 def test_only_of_a_step_that_goes_on_without_it_can_be_asked_whether_it_came() -> None:
     with pytest.raises(
-        DefinitionError, match="reads came.a, which is always true: 'a' has no otherwise"
+        DefinitionError, match=r"reads came\.a, which is always true: 'a' has no otherwise"
     ):
         made(step("a"), step("b", "a", when="came.a"))
 

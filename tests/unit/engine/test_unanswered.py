@@ -146,6 +146,7 @@ def test_a_task_that_is_ending_does_not_go_on() -> None:
     world.is_refused("beside")
     world.overdue("ask")
     assert not world.record("ask").unanswered
+    assert world.state("ask") is ProcessState.UNDOING, "it has failed"
 
 
 def test_an_undo_of_it_that_is_late_is_an_undo_that_is_late() -> None:

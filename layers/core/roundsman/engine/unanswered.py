@@ -15,7 +15,6 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.situations import End
-from roundsman.model.task import PERFORM
 
 
 def goes_on_unanswered(
@@ -27,7 +26,7 @@ def goes_on_unanswered(
     for the value.
     """
     decision, record = context.decision, context.decision.step(step.name)
-    if decision.ending is not None or record.operation != PERFORM:
+    if decision.ending is not None:
         return False
     if decision.stored_bytes() + size_in_bytes(otherwise.value) > RESULTS_LIMIT:
         decision.note(f"{step.name}: the record has no room for its otherwise")
