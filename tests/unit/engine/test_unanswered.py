@@ -113,6 +113,15 @@ def test_a_callback_that_nobody_answers_ends_its_step_at_once_with_an_unknown_ef
     assert requests_in(world.start()) == ["next"]
 
 
+def test_a_callback_that_was_given_more_time_ends_its_step_after_that() -> None:
+    world = waiting()
+    world.extend(600, "ask")
+    world.wait(HOUR + 1).inspect()
+    assert world.record("ask").waiting
+    world.overdue("ask")
+    assert world.record("ask").unanswered
+
+
 def test_an_attempt_whose_reply_does_not_come_is_tried_again_as_ever() -> None:
     world = story(asked, after)
     world.overdue("ask")
@@ -273,6 +282,13 @@ def test_a_resubmitted_task_keeps_what_it_went_on_with() -> None:
     world.start()
     assert world.record("ask").unanswered
     assert world.request("next").unanswered == ("ask",)
+
+
+def test_what_a_person_says_of_it_later_is_refused_since_its_order_has_gone_on() -> None:
+    world = unanswered()
+    world.start()
+    with pytest.raises(Refused, match="ask is Processed: it went on without an answer"):
+        world.resolve("ask", did=True, result=7)
 
 
 # --- an answer that comes later -------------------------------------------------------------------

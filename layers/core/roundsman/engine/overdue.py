@@ -53,6 +53,8 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
         _timed_out(context, step, by)
     elif not _counts_as_timeout(context, step, late, since):
         _wait_for_reply(context, step, late, since)
+    elif _goes_on_unanswered(context, step, late):
+        return
     elif late.extra:
         _requeue_with_added_time(context, step, late.extra)
     elif (excuse := _first_excuse(context, step, late)) is None:
@@ -61,6 +63,16 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
         _requeue_uncounted(context, step, excuse)
     else:
         _extend_for_backlog(context, step, late, excuse, excuse.extends_to)
+
+
+def _goes_on_unanswered(context: DecisionContext, step: StepPlan, late: Attempt) -> bool:
+    """Complete a step whose callback nobody has answered, and which has an `otherwise`."""
+    if step.otherwise is None or not isinstance(late, AwaitsCallback):
+        return False
+    from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
+
+    why = f"{step.name}: {_missing_signal(context, context.decision.step(step.name))}"
+    return goes_on_unanswered(context, step, step.otherwise, why)
 
 
 # --- Excuses --------------------------------------------------------------------------------------
@@ -134,11 +146,6 @@ def _timed_out(context: DecisionContext, step: StepPlan, by: int) -> None:
     silence = _missing_signal(context, record)
     number = number_words(count, step.attempts_of(operation))
     tried = f"{what}: {number} overdue by {format_duration(by)}"
-    if record.waiting and step.otherwise is not None:
-        from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
-
-        if goes_on_unanswered(context, step, step.otherwise, f"{what}: {silence}"):
-            return
     error = _silent_agent(context, step) or StepError(
         OVERDUE, f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
     )
