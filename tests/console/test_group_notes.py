@@ -12,6 +12,7 @@ from roundsman_console.base.limits import LONGEST_NOTE
 from roundsman_console.facts.shift import reading
 from tests.console.bulk_stories import archived
 from tests.console.operators import DECLINED, Operator
+from tests.console.schemas import assert_schema
 from tests.moto.orders import order
 
 TEXT = "The bank is told, and calls back at 09:00 UTC."
@@ -56,6 +57,7 @@ def test_a_note_is_shown_with_its_group_and_in_the_shift_the_newest_first(
 
 def test_a_note_is_printed_as_one_json_object(operator: Operator, group: str) -> None:
     result = operator.reads("groups", "note", group, TEXT, "--as", "amy")
+    assert_schema("groups-note", result)
     note = result["note"]
     assert isinstance(note, dict)
     assert (note["group"], note["by"], note["text"]) == (group, "amy", TEXT)
@@ -120,6 +122,7 @@ def test_the_notes_of_a_group_that_is_over_stay_until_they_expire(
     assert f"{group} is over: no order is in it now." in shown.stdout
     assert f"amy: {TEXT}" in shown.stdout
     over = operator.reads("groups", "show", group)
+    assert_schema("groups-show", over)
     assert (over["group"], over["standing"]) == (group, "over")
     writes(operator, group, "It was the bank.")
     operator.world.clock.now += KEEP_FOR + 1
