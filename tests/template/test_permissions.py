@@ -219,12 +219,12 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"PutItem"},
+        "ControlTable": {"GetItem", "PutItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},
     },
     "SupervisorRole": {
