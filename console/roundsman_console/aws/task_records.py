@@ -199,7 +199,7 @@ class Records:
         """
         pages = look_for_orders(
             self._client,
-            self._orders,
+            self._orders or "",
             index,
             key,
             since=since,

@@ -11,8 +11,8 @@ from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.verb_options import command_with, flag, parameter
 from roundsman_console.facts.orders.filters import (
     FILTERS,
-    FILTERS_OF_COMMANDS,
     Filter,
+    filters_for,
     read_tags,
     tag_help,
 )
@@ -33,7 +33,7 @@ TAG_PARAMETER = "tag"
 
 def filters(*, command: bool = False) -> Iterator[inspect.Parameter]:
     """Yield the filter options as parameters; `command`: beside the arguments of a command."""
-    offered = FILTERS_OF_COMMANDS if command else FILTERS
+    offered = filters_for(command=command)
     found = {_parameter_of(one, command=command): one for one in offered.values()}
     for name, one in found.items():
         yield _filter(name, one, one.option(command=command))

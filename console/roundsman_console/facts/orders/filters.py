@@ -251,11 +251,13 @@ _ROWS = (
 FILTERS: dict[str, Filter] = {one.name: one for one in _ROWS}
 """The filters by their names, in the order in which they are offered."""
 
-FILTERS_OF_COMMANDS = {name: one for name, one in FILTERS.items() if not one.of_lists}
-"""Those that also select the orders of a command for many."""
-
 TAGS = tuple(name for name, one in FILTERS.items() if one.is_tag)
 """The filters that are properties of an order event's `processing`."""
+
+
+def filters_for(*, command: bool) -> dict[str, Filter]:
+    """Return the filters of a list, or those that also select the orders of a command for many."""
+    return {name: one for name, one in FILTERS.items() if not (command and one.of_lists)}
 
 
 def tag_help() -> str:
