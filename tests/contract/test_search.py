@@ -15,6 +15,8 @@ from roundsman.aws.dynamodb.search import (
     FoundOrder,
     look_for_orders,
 )
+from roundsman.aws.dynamodb.traced import TracedStore
+from roundsman.aws.tracing import OFF
 from roundsman.errors import CallRefused, UnreadableRecord
 from roundsman.model.instants import DAY
 from roundsman.ports import Created, OrderRow, Saved, Superseded
@@ -119,6 +121,19 @@ def test_a_decision_changes_the_keys_of_the_order_with_it(
     assert kept is not None
     assert kept.search == ()
     assert kept.expires_at == after.expires_at
+
+
+def test_a_function_that_traces_changes_the_keys_as_well(world: World) -> None:
+    store = TracedStore(
+        world.client,
+        orders_table=world.tables.orders,
+        tasks_table=world.tables.tasks,
+        history_table=world.tables.history,
+        tracer=OFF,
+    )
+    stored(world, row("ord-1001", BY_CUSTOMER))
+    assert store.save(completed(born(), retain_for=DAY), seen=1, search=(BY_CITY,)) == Saved()
+    assert (found(world, BY_CUSTOMER), found(world, BY_CITY)) == ([], ["ord-1001"])
 
 
 def test_a_decision_leaves_the_keys_as_they_are(world: World) -> None:

@@ -16,7 +16,7 @@ from roundsman_testing import Faults, Invariant, InvariantBroken, World, eventbr
 from roundsman_testing.memory import TABLES
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call
-from tests.world.shop import FENCED, ONCE, a_step, a_workflow
+from tests.world.shop import FENCED, ONCE, a_step, a_workflow, requests_sent
 
 
 class Card(TypedDict):
@@ -107,6 +107,17 @@ def test_a_workflow_without_search_costs_nothing_more() -> None:
     assert calls(World(replace(PLAIN, masked=("customerId",)))) == found
     named = Counter(calls(World(replace(SHOP, search=("input.amount",)))))
     assert named == found, "a field that no order has, and that is not masked, costs no call"
+
+
+def test_a_decision_reads_no_order_for_its_search_keys_unless_it_is_corrected() -> None:
+    """Each message has a new instance here, which reads the order once if it needs it: for a
+    request, and to mask the message of the refusal."""
+    world = World(SHOP)
+    sent = requests_sent(world)
+    declined(world)
+    world.operator.resubmit("ord-1")
+    world.run()
+    assert Counter(world.faults.calls)["order"] == len(sent) + 1 == 4
 
 
 def test_a_corrected_order_is_found_by_its_new_value_and_not_by_the_old_one() -> None:
