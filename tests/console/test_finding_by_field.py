@@ -23,7 +23,7 @@ SEARCHED = replace(
 
 @pytest.fixture(autouse=True)
 def workflow_with_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(WORKFLOWS, order_fulfilment.name, SEARCHED)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(WORKFLOWS, order_fulfilment.name, SEARCHED)
 
 
 @pytest.fixture
