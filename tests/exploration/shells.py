@@ -35,7 +35,13 @@ from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
 from roundsman.wire.messages import NEEDS_ERROR, AgentRequest, Reply
-from roundsman_testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman_testing.memory import (
+    MemoryGroups,
+    MemoryLeases,
+    MemoryPlans,
+    MemorySearchSecret,
+    MemoryStore,
+)
 from roundsman_testing.recording import RecordingOutbox
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
@@ -255,6 +261,7 @@ class Shells:
             clock=desk.clock,
             jitter=lambda: JITTER,
             instance=INSTANCE,
+            search_secret=MemorySearchSecret(),
         )
 
     def _supervisor(self, desk: "Desk", world: World) -> Supervisor:
@@ -383,11 +390,14 @@ class Desk(MemoryStore):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         if self.committed:
             self._remember(task)
             return Saved()
-        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs))
+        saved = self._write(
+            "save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs, search=search)
+        )
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)

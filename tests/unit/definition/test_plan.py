@@ -263,6 +263,7 @@ CHANGES = [
     changed(reserve, result_limit=1024),
     changed(reserve, result_masked=True),
     replace(orders, masked=("card.number",)),
+    replace(orders, search=("input.card.number",)),
     changed(reserve, reads=()),
     changed(reserve, reads=("lines", "total")),
     changed(reserve, when="input.total"),

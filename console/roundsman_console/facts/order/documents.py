@@ -272,6 +272,8 @@ class TaskPageDocument:
     """The value of --after for the next page; null if this is the last page."""
     looked_at: Count
     """The number of tasks that were examined for this page, whether they match or not."""
+    removed: Sequence[str]
+    """The orders that --where has found and whose tasks have ended and were removed."""
     unreadable: Sequence[UnreadableTaskDocument]
 
 

@@ -277,6 +277,8 @@ class Plan:
     """The stored text, canonical JSON."""
     masked: tuple[str, ...] = ()
     """The paths of the input fields that are not shown to operators."""
+    search: tuple[str, ...] = ()
+    """The paths of the input fields by whose values orders are found."""
     deadline: int | None = None
     """In ms, from submission; None if the workflow has none."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
@@ -505,6 +507,8 @@ def plan_of(workflow: Workflow) -> Plan:
     masked = workflow.masked_paths()
     if masked:  # a plan without masked fields keeps its hash; older code ignores the field
         document["masked"] = sorted(masked)
+    if workflow.search:  # the same
+        document["search"] = list(workflow.searched_fields())
     if workflow.deadline is not None:  # a plan without it keeps its hash
         document["deadline"] = milliseconds(workflow.deadline)
     if workflow.may_add:  # a plan without it keeps its hash
@@ -751,6 +755,7 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         priority=Priority(_as(str, document["priority"])).value,
         point_of_no_return=None if point is None else _as(str, point),
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
+        search=tuple(_as(str, path) for path in _as(list, document.get("search", []))),
         deadline=None if deadline is None else _as(int, deadline),
         kinds={kind.name: kind for kind in kinds},
         most_added=_as(int, may_add.get("most", 0)),

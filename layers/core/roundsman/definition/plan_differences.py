@@ -92,6 +92,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "most_added": str(plan.most_added),
         "may_add_after_no_return": tuple(sorted(plan.kinds_after_no_return)),
         "masked": plan.masked,
+        "search": plan.search,
     }
     return {name: _words(value) for name, value in compared.items()}
 

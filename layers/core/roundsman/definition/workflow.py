@@ -26,6 +26,7 @@ from roundsman.definition.expressions import (
 )
 from roundsman.errors import DefinitionError, kind_of
 from roundsman.model.checks import (
+    ENGINE_FIELDS,
     LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,
@@ -69,6 +70,10 @@ FAIL: Final = Fail.FAIL
 
 
 _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
+_SEARCH_PATH = re.compile(r"input(?:\.[^.\[\]*=~#\s]+)+")
+MOST_SEARCH_FIELDS = 3
+"""The fields of `Workflow.search`: each has an index, and is one write unit of each order."""
+LONGEST_SEARCH_PATH = 128  # characters; with its value it is below 1 KB, one write unit
 
 
 @dataclass(frozen=True)
@@ -601,6 +606,9 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
+    search: tuple[str, ...] = ()
+    """The fields by whose values operators find orders, such as `input.customerId`; at most 3. Each
+    costs one write unit an order that has it, and needs an index (parameter `SearchFields`)."""
     events: "tuple[From, ...]" = ()
     """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
     the plan."""
@@ -636,6 +644,49 @@ class Workflow:
             self._check_events(where)
         if self.input is not None:
             self._check_input(where)
+        if self.search != ():
+            self._check_search(f"{where}: search")
+
+    def _check_search(self, where: str) -> None:
+        check_tuple(where, self.search, (str,), 'fields, such as ("input.customerId",)')
+        if len(self.search) > MOST_SEARCH_FIELDS:
+            raise DefinitionError(
+                f"{where} has {len(self.search)} fields; at most {MOST_SEARCH_FIELDS} can be found"
+            )
+        for path in self.search:
+            if len(path) > LONGEST_SEARCH_PATH or not _SEARCH_PATH.fullmatch(path):
+                raise DefinitionError(
+                    f"{where} has {shown(path)}, which is not the path of one field; write "
+                    f"input.customerId or input.card.holder, with at most {LONGEST_SEARCH_PATH} "
+                    "characters"
+                )
+            if path.split(".")[1] in ENGINE_FIELDS:
+                raise DefinitionError(
+                    f"{where} has {path!r}, which belongs to the engine; an order is found by its "
+                    "id without it: remove it"
+                )
+            if self.search.count(path) > 1:
+                raise DefinitionError(f"{where} has {path!r} twice; remove one")
+        # Only an application with typed input loads the module.
+        from roundsman.definition.input_types import has_path, may_be_one_value, stored_type
+
+        kind = None if self.input is None else stored_type(self.input)
+        if kind is None:
+            return
+        for path in self.searched_fields():
+            if not has_path(kind, path):
+                raise DefinitionError(
+                    f"{where} has 'input.{path}', which the input type does not have"
+                )
+            if not may_be_one_value(kind, path):
+                raise DefinitionError(
+                    f"{where} has 'input.{path}', which is a list or an object in the input type; "
+                    "name a field with one value: a text, a number or a bool"
+                )
+
+    def searched_fields(self) -> tuple[str, ...]:
+        """Return the paths of `search` in the input, in the order of the alphabet."""
+        return tuple(sorted(path.removeprefix("input.") for path in self.search))
 
     def _check_events(self, where: str) -> None:
         # Only an application with such events loads the module.

@@ -168,6 +168,8 @@ class Scheduler:
     clock: Clock
     jitter: Callable[[], float]
     instance: str
+    search_secret: Callable[[], bytes]
+    """Returns the secret of the search keys of masked values."""
 
     def __post_init__(self) -> None:
         """Create what the instance keeps from one batch to the next."""
@@ -253,13 +255,34 @@ class Scheduler:
         if fold.changes:
             merged = fold.merged
             saved = self.tasks.save(
-                fold.task, seen=task.version, history=merged.history, inputs=merged.inputs
+                fold.task,
+                seen=task.version,
+                history=merged.history,
+                inputs=merged.inputs,
+                search=self._new_search_keys(plan, task, fold.task),
             )
             if isinstance(saved, Superseded):
                 return []
         elif not latest:
             return []
         return self._send(self._plan_after(plan, task, fold.task), fold, deliveries)
+
+    def _new_search_keys(
+        self, plan: Plan | None, before: Task, after: Task
+    ) -> tuple[str, ...] | None:
+        """The keys by which the order is found after a correction of its input.
+
+        None if they stay as they are: nothing is corrected, or it is not found by any field.
+        """
+        if len(after.corrections) <= len(before.corrections):
+            return None
+        plan, row = self._plan_after(plan, before, after), self._orders.stored_row(after)
+        if plan is None or not (plan.search or row.search):
+            return None
+        from roundsman.model.search import search_keys  # late: needed rarely
+
+        content = after.input(row.content)
+        return search_keys(plan.search, plan.masked, content, self.search_secret)
 
     def _fold(self, plan: Plan | None, task: Task, deliveries: Sequence[Delivery]) -> Fold:
         """Decide as many of the events, from the first on, as one write can store.
