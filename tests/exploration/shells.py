@@ -28,7 +28,7 @@ from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
-from roundsman.model.task import REJECTION, StepError, StepRecord, StepToAdd, Task
+from roundsman.model.task import LATE_ANSWER, REJECTION, StepError, StepRecord, StepToAdd, Task
 from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
@@ -459,8 +459,9 @@ class Groups(MemoryGroups):
             return super().open(group)  # nothing is owed for it, and nothing waits for it
         self._desk.check()
         found = super().open(group)
-        owed_at = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
         name = "unexpected_error" if group.how == RETRIED else "task_archived"
+        alerts = [owed for owed in self._desk.in_hand.owed if owed.kind == "alert"]
+        owed_at = [owed.at for owed in alerts if owed.name != LATE_ANSWER]
         self._desk.outbox.note("alert", name, iso(max(owed_at, default=0)))
         return found
 

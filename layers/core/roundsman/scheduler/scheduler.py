@@ -8,6 +8,7 @@ A message is acknowledged (the call returns) only after the actions that it caus
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.alerts.reporter import Reporter
@@ -181,10 +182,17 @@ class Scheduler:
     def handle(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
         """Handle messages about one task, in this order. Idempotent.
 
-        Those that one write can store are stored by one write. What is stored and sent is the same
-        as if each were handled alone. Returns for each message what became of it, or an exception;
-        unless that is InvalidMessage, the message must be delivered again.
+        Starts and Inspects come last: of a signal and the end of the time for which it was awaited,
+        the signal counts. Those messages that one write can store are stored by one write. What is
+        stored and sent is the same as if each were handled alone. Returns for each message what
+        became of it, or an exception; unless that is InvalidMessage, the message must be delivered
+        again.
         """
+        order = sorted(range(len(arrived)), key=lambda place: arrived[place].says_only_when)
+        results = self._handle_in_order([arrived[place] for place in order])
+        return [result for _, result in sorted(zip(order, results, strict=True), key=itemgetter(0))]
+
+    def _handle_in_order(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
         results = list[Handled | Exception]()
         deliveries = [self._delivery(each) for each in arrived]
         while len(results) < len(arrived):
