@@ -31,6 +31,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once
+from tests.console.searched import SEARCHED
 from tests.console.test_answering import waits_for_approval
 from tests.console.test_reconciling import stop_supervisor
 from tests.console.verbs import STACK_VERBS, options_of, split_verb
@@ -50,6 +51,7 @@ from tests.support.personal_rights import (
     grants,
     is_allowed,
 )
+from workflows.registry import WORKFLOWS
 
 POLICIES_OF = {
     VIEWER: (VIEWER,),
@@ -153,7 +155,7 @@ class Users:
 @contextmanager
 def before_a_stack(services: Services, clock: Clock) -> Iterator[Users]:
     """Users of each kind, who have done nothing yet."""
-    parameters = of_each_agent("BreakerFailures", "100")
+    parameters = {**of_each_agent("BreakerFailures", "100"), "Engine.SearchFields": "3"}
     with (
         deployed_project(services, clock, parameters) as world,
         let_go_is_seen_at_once(world),
@@ -168,6 +170,7 @@ def before_a_stack(services: Services, clock: Clock) -> Iterator[Users]:
 
         patched.setattr(polling, "time", patience := Patience(run))
         patched.setattr(peek, "LONG_POLL", 0)
+        patched.setitem(WORKFLOWS, SEARCHED.name, SEARCHED)
         for limit in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):  # every task has rows of steps
             patched.setattr(settled, limit, 0)
         patched.chdir(TEMPLATE.parent)
@@ -231,6 +234,8 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(VIEWER, "workflows", "health", "order_fulfilment")
     for listing in ("agents", "ls", "stats"):
         users.types(VIEWER, listing)
+    for value in ("customerId=c-42", "paymentToken=tok_visa", "shippingAddress.city=Ghent"):
+        users.types(VIEWER, "ls", "--where", value)
     users.types(VIEWER, "watch", "--times", "1")
     users.types(VIEWER, "export", "--state", "Completed")
     users.types(VIEWER, "audit", "--deep", "--yes")
