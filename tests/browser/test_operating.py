@@ -195,10 +195,21 @@ def test_what_is_typed_on_the_page_of_an_incident_stays_while_the_page_is_live(
     find_no_fault(page)
     assert stop.get_by_label("Reason").input_value() == "it declines every card"
     assert notes.get_by_label("Note").input_value() == "The bank is told."
+    go_on = page.get_by_role("region", name="3. Let go on")
+    go_on.get_by_role("button", name="Resubmit 4 orders\u2026").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW
+    drawing = page.get_by_role("region", name="Drawing of the orders over time")
+    assert drawing.evaluate(
+        "one => Math.abs(one.querySelector('svg').getBoundingClientRect().right"
+        " - one.getBoundingClientRect().right) < 4"
+    ), "its newest part is seen"
+    assert drawing.locator("text.narrow").first.evaluate(
+        "one => one.getBoundingClientRect().height >= 11"
+    )
     notes.get_by_role("button", name="Write the note").click()
     page.get_by_text(f"Done: the note on {group} is stored for 90 days.").wait_for()
     notes.get_by_role("listitem").filter(has_text="The bank is told.").wait_for()
+    assert stop.get_by_label("Reason").input_value() == "it declines every card"
     find_no_fault(page)
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW
 

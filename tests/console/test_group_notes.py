@@ -84,7 +84,7 @@ def test_a_note_may_have_as_many_characters_as_the_help_says() -> None:
     assert len(read_note("ä" * LONGEST_NOTE)) == LONGEST_NOTE
     with pytest.raises(InvalidArgument):
         read_note("x" * (LONGEST_NOTE + 1))
-    assert read_note(" a\r\n\tb\u2028c ") == "a b c"
+    assert read_note(" a\r\n\tb  c\u2028d ") == "a\nb c\nd"
     assert read_note("\ud800") == "\\ud800", "what no file can have"
 
 

@@ -69,6 +69,7 @@ class HurryVerb(OrderVerb):
     """
 
     name, title, states = "hurry", "Hurry", frozenset({TaskState.RETRY})
+    participle = "hurried"
     seconds: Annotated[int, Argument("--more", "How much more.", read=read_duration)]
     step: Annotated[str | None, Argument("--at", "The step that is slow.")] = None
 

@@ -10,13 +10,13 @@ import pytest
 
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.states import TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.released import ReleasedHere
-from roundsman_console.facts.group.effects import order_effects
+from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.repair import repair_of
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.inspector import Inspector
@@ -120,7 +120,12 @@ def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
     )
     assert hold < release < resubmit
     assert "declined by mistake. It is finished: 8 Completed. b-" in text
-    assert "/commands/" not in person.html, "nothing is offered for what is over"
+    assert set(re.findall("/commands/[a-z-]+", person.html)) == {"/commands/groups-note"}
+    assert re.search(r"ord-\d+ failed at [0-9:]{8} UTC", text)
+    assert "held payment for 30 min" in text, "the marks of the drawing"
+    person.sends("Write the note", Note="It was the acquirer.")
+    assert "It was the acquirer." in person.text
+    assert "It is over: no order is in it now." in person.text
 
 
 @pytest.mark.exhaustive
@@ -156,11 +161,11 @@ def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
 def test_the_effects_of_all_orders_are_said_first(browser: Browser, declined: str) -> None:
     page = browser.page(f"/groups/{declined}")
     assert (
-        "No effect remains. Undone: reserve_stock in 8 orders. Refused, and the undo was sent to "
-        "be safe: charge_card in 8 orders. All orders of the group were read." in page
+        "No effect remains. reserve_stock: undone in 8 orders. charge_card: refused in 8 orders, "
+        "and its undo was sent to be safe. All orders of the group were read." in page
     )
     assert page.index("No effect remains.") < page.index("1. Stop")
-    assert "undone: reserve_stock; refused, its undo was sent to be safe: charge_card" in page
+    assert "undone: reserve_stock; refused, and its undo was sent to be safe: charge_card" in page
 
 
 def test_orders_that_were_not_read_are_not_said_to_have_no_effect(
@@ -189,7 +194,7 @@ def test_a_step_that_took_too_long_was_not_refused(browser: Browser, declined: s
     task = browser.operator.world.task(NAMES[0])
     assert task.ending is not None
     late = replace(task, ending=replace(task.ending, why="charge_card: attempt 3 of 3 overdue"))
-    assert order_effects(late)["failed, its undo was sent to be safe"] == ["charge_card"]
+    assert order_effects(late)["failed, and its undo was sent to be safe"] == ["charge_card"]
     assert order_effects(replace(task, ending=None))["undone"] == ["charge_card", "reserve_stock"]
 
 
@@ -219,7 +224,7 @@ def test_archived_orders_try_their_failed_steps_again_and_can_be_undone(browser:
     group = str(world.task("ord-1").failure)
     html, page = browser.html(f"/groups/{group}"), browser.page(f"/groups/{group}")
     assert "Their failed undo is tried again under the same keys." in page
-    assert "An effect may remain: " in page
+    assert "its undo failed in 1 order." in page
     assert 'name="again"' not in html
     assert f"/commands/undo-all?group={group}" in html
     assert "/commands/cancel-all" not in html
@@ -292,6 +297,60 @@ def test_a_hold_that_replaces_another_has_no_undo(browser: Browser) -> None:
     assert "It would replace the hold by ops until" in page
     done = browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
     assert "Undo: release payment" not in done
+
+
+def test_the_steps_are_in_the_order_of_the_plan_and_each_has_its_own_effects(
+    browser: Browser, declined: str
+) -> None:
+    done, refused = browser.operator.world.task(NAMES[0]), browser.operator.world.task(NAMES[1])
+    stands = {
+        name: replace(refused.step(name), process_state=state)
+        for name, state in (
+            ("reserve_stock", ProcessState.PROCESSED),
+            ("charge_card", ProcessState.ERROR),
+        )
+    }
+    refused = replace(refused, steps={**refused.steps, **stands})
+    plan = ["reserve_stock", "charge_card"]
+    found = group_effects([done, refused], plan)
+    assert [*found.steps] == plan
+    assert found.stands
+    assert effects_words(found, Count(2)) == (
+        "reserve_stock: undone in 1 order; done in 1 order. charge_card: refused in 1 order, and "
+        "its undo was sent to be safe; refused in 1 order; whether it took effect is unknown. "
+        "All orders of the group were read."
+    )
+    assert [*order_effects(refused, plan)] == [
+        "done",
+        "refused; whether it took effect is unknown",
+    ]
+
+
+@pytest.mark.exhaustive
+def test_a_release_says_how_many_orders_wait_and_a_run_that_is_finished_says_so(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
+    world.submit(order(LATE))
+    world.run()
+    world.faults()
+    assert "1 order waits for payment now." in browser.sends("release", agent="payment", reason="")
+    person = Hand(browser).opens(f"/groups/{declined}")
+    assert "The hold ends by itself; release it in step 3." in person.text
+    person.sends("Release payment and resubmit 8 orders", Reason="the rule is right")
+    assert "1 order waits for payment now." in person.text
+    assert "can be resubmitted" in person.text
+    person.sends("Release payment and resubmit 8 orders now")
+    acts = person.text[person.text.index("What was done here") :]
+    assert acts.index("release of payment") < acts.index("resubmit of 8 orders")
+    world.pass_time(240)
+    person.opens(person.address)
+    assert "is finished: 8 of 8 orders Completed." in person.text
+    assert "begins within a minute" not in person.text
+    person.follows("Follow b-")
+    assert "Ended" in person.text
 
 
 def test_beside_a_run_that_goes_on_no_other_is_offered(browser: Browser, declined: str) -> None:
@@ -501,22 +560,61 @@ def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
     browser.carries_out("resubmit-all", group=declined, again="yes", reason="x", **some)
     world.pass_time(600)
     page = browser.page(f"/groups/{declined}")
-    assert re.search(r"and \d orders? of a bulk run (is|are) Completed: the cause is gone\.", page)
+    assert re.search(r"and \d orders? of a bulk run (is|are) Completed\.", page)
     assert "is not known here" not in page
 
 
+def let_go_on(browser: Browser, names: list[str]) -> None:
+    browser.operator.world.faults()
+    for name in names:
+        browser.operator.asks("resubmit", name, "--again")
+
+
+def since_when(page: str) -> str:
+    found = re.search(r"Orders failed with this reason (from [0-9:]{8} to|at) [0-9:]{8} UTC", page)
+    assert found is not None, page
+    return found[0]
+
+
 @pytest.mark.exhaustive
-def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
+def test_since_when_orders_fail_stays_when_the_first_ones_have_left_the_group(
     browser: Browser, declined: str
 ) -> None:
-    browser.operator.world.faults()
-    for name in NAMES:
-        browser.operator.asks("resubmit", name, "--again")
-    browser.operator.world.run()
+    world = browser.operator.world
+    world.pass_time(180)
+    world.submit(order(LATE))
+    world.run()
+    before = since_when(browser.page(f"/groups/{declined}"))
+    assert " to " in before
+    let_go_on(browser, NAMES)
     page = browser.page(f"/groups/{declined}")
+    assert "1 order undone" in page
+    assert since_when(page) == before
+    let_go_on(browser, [LATE])
+    assert since_when(browser.page(f"/groups/{declined}")) == before, "also of an empty group"
+
+
+@pytest.mark.exhaustive
+def test_a_group_that_is_calm_keeps_what_was_done_and_says_when_it_is_over(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.pass_time(180)  # the supervisor counts, and alerts
+    browser.carries_out("hold", agent="payment", reason="declines every card", seconds="30m")
+    let_go_on(browser, NAMES)
+    html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
     assert "Orders of order_fulfilment failed at charge_card: CardDeclined" in page
-    assert "No order is left in the group." in page
-    assert "/commands/" not in browser.html(f"/groups/{declined}")
+    assert "No order is in the group now. It is over 5 min after the supervisor has seen it" in page
+    since_when(page)
+    assert 'class="chart course"' in html
+    assert "payment is held for another" in page
+    assert "hold of payment for 30 min by" in page
+    assert "severity-" not in html
+    forms = {"/commands/groups-note", "/commands/release"}
+    assert set(re.findall("/commands/[a-z-]+", html)) == forms
+    world.pass_time(180)
+    page = browser.page(f"/groups/{declined}")
+    assert re.search(r"Empty since [0-9:]{8}, all-clear at [0-9:]{8} UTC, if no order fails", page)
 
 
 def test_the_log_is_that_of_the_agent_in_the_time_of_the_failures() -> None:
@@ -543,7 +641,7 @@ def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> No
     browser.operator.world.clock.now += 10 * MINUTE
     page = browser.page(f"/groups/{declined}")
     assert "No order has failed so in the last 10 min. Whether an order has come" in page
-    assert "orders that failed with this reason: the orders that are in the group now" in page
+    assert "orders in the group now, by when they failed: the index of failures" in page
 
 
 def measured(browser: Browser, metric: str, namespace: str, of: dict[str, str], *ago: int) -> None:
@@ -578,8 +676,8 @@ def test_the_page_draws_since_when_they_fail_and_what_succeeded_since_and_who_di
     measured(browser, "Invocations", "AWS/Lambda", {"FunctionName": supervisor}, *range(62))
     measured(browser, "StepMs", own, step, 5, 5, 4)
     page = browser.page(f"/groups/{declined}")
-    assert (
-        "Orders failed with this reason 12 min ago . Since then 3 attempts of charge_card" in page
+    assert re.search(
+        r"with this reason at [0-9:]{8} UTC\. Since then 3 attempts of charge_card", page
     )
     hold, release = page.index("held payment for 30 min"), page.index("released payment: the rule")
     assert hold < release

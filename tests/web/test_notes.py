@@ -81,6 +81,20 @@ def test_a_note_is_written_by_one_click_and_stands_on_the_page(
     assert TEXT in browser.page("/shift?since=1h")
 
 
+def test_a_note_keeps_its_lines_on_the_page_and_is_one_line_elsewhere(
+    browser: Browser, group: str
+) -> None:
+    person = Hand(browser).opens(f"/groups/{group}")
+    person.sends("Write the note", Note="The bank <b>is told</b>.\r\nIt calls back.")
+    assert '<span class="lines">The bank &lt;b&gt;is told&lt;/b&gt;.\nIt calls back.</span>' in (
+        person.html
+    )
+    line = "The bank <b>is told</b>. It calls back."
+    assert line in browser.operator.types("groups", "show", group).stdout
+    assert line in browser.operator.types("shift", "--since", "1h").stdout
+    assert "?" not in re.findall("The bank.*", browser.page("/shift?since=1h"))[0].split("back")[0]
+
+
 def test_what_is_wrong_with_a_note_stands_beside_it_and_nothing_typed_is_lost(
     browser: Browser, group: str
 ) -> None:

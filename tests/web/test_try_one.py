@@ -59,7 +59,7 @@ def test_one_order_is_sent_by_one_click_and_then_all_others_go_on(
     assert f"{FIRST} is tried: this page follows it." in person.text
     assert states(browser) == ["Completed", "Undone", "Undone", "Undone"]
     assert f"{FIRST} passed, and is Completed." in person.text
-    assert "The cause is gone, so the others can go on." in person.text
+    assert f"{FIRST} passed: now the others can go on." in person.text
     assert "3 orders undone" in person.text
     person.sends("Resubmit 3 orders", Reason="the rule is right")
     person.sends("Resubmit all now")
@@ -82,12 +82,12 @@ def test_after_a_trial_that_passed_one_form_with_one_reason_releases_and_resubmi
     assert f"{FIRST} passed, and is Completed." in person.text
     [reason] = [
         one
-        for one in person.form("Release and resubmit 3 orders").fields
+        for one in person.form("Release payment and resubmit 3 orders").fields
         if one.kind not in ("hidden", "checkbox")
     ]
     assert reason.label == "Reason for both (required)"
-    person.sends("Release and resubmit 3 orders", Reason="the rule is right")
-    person.sends("Resubmit all now")
+    person.sends("Release payment and resubmit 3 orders", Reason="the rule is right")
+    person.sends("Release payment and resubmit 3 orders now")
     assert "payment is released" in person.text
     world.pass_time(900)
     assert states(browser) == ["Completed"] * 4
@@ -100,7 +100,7 @@ def test_a_cause_that_is_not_gone_is_said_with_its_reason_and_another_can_be_tri
     person.sends(f"Try {FIRST}", Reason="is it right?")
     assert states(browser) == ["Undone"] * 4
     assert f"{FIRST} failed again: charge_card: failed for good: CardDeclined" in person.text
-    assert "The cause is gone" not in person.text
+    assert "now the others can go on" not in person.text
     [button] = re.findall("<button>Try (ord-[0-9]+)</button>", person.html)
     assert button in REST, "not the same once more"
 
@@ -176,11 +176,15 @@ def test_while_the_agent_is_held_none_is_tried_and_one_form_releases_and_resubmi
     assert "/commands/try-one" not in person.html
     world.pass_time(KEEP_MARKS_FOR // SECOND)
     world.faults()
-    person.sends("Release and resubmit 4 orders", Reason="the rule is right")
-    assert "payment is released first: what waits for it goes on. 4 of 4 orders" in person.text
+    person.sends("Release payment and resubmit 4 orders", Reason="the rule is right")
+    assert (
+        "payment is released first: what waits for it goes on. No order waits for payment now. "
+        "4 of 4 orders are eligible" in person.text
+    )
+    assert "<h1>Release payment and resubmit 4 orders" in person.html
     assert ">would wait<" not in person.html, "they wait for no hold once it is released"
     assert browser.inspector.agents()[2].holds, "nothing is done before it is agreed to"
-    person.sends("Resubmit all now")
+    person.sends("Release payment and resubmit 4 orders now")
     assert "payment is released, and takes work again. The supervisor wakes the" in person.text
     assert "is stored: the supervisor begins within a minute." in person.text
     assert not browser.inspector.agents()[2].holds
@@ -195,9 +199,9 @@ def test_nothing_is_released_if_another_hold_would_keep_the_orders(
     operator = browser.operator
     operator.asks("hold", "payment", "--for", "30m")
     person = Hand(browser).opens(f"/groups/{declined}")
-    person.sends("Release and resubmit 4 orders", Reason="the rule is right")
+    person.sends("Release payment and resubmit 4 orders", Reason="the rule is right")
     operator.asks("hold", "--workflow", "order_fulfilment", "--for", "30m")
-    person.sends("Resubmit all now")
+    person.sends("Release payment and resubmit 4 orders now")
     assert "workflow order_fulfilment" in person.text
     assert "Nothing was sent" in person.text
     assert browser.inspector.agents()[2].holds, "payment is still held"

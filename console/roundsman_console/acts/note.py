@@ -35,11 +35,12 @@ def read_group(text: str) -> str:
 
 
 def read_note(text: str) -> str:
-    """Return the text of a note in one line, as it can be stored.
+    """Return the text of a note as it can be stored: each line without outer and double spaces.
 
     Raises InvalidArgument if it is empty or longer than LONGEST_NOTE characters.
     """
-    words = wire_text(" ".join(text.split()))
+    lines = (wire_text(" ".join(line.split())) for line in text.splitlines())
+    words = "\n".join(lines).strip()
     if not words:
         raise InvalidArgument("The note is empty.")
     if len(words) > LONGEST_NOTE:
@@ -87,7 +88,7 @@ class NoteVerb(StackVerb):
         Argument(
             kind=FieldKind.BODY,
             metavar="TEXT",
-            help=f"The note, at most {LONGEST_NOTE:,} characters; a line break becomes a space.",
+            help=f"The note, at most {LONGEST_NOTE:,} characters, in one line or several.",
             label="Note",
             hint=f"at most {LONGEST_NOTE:,} characters",
             read=read_note,

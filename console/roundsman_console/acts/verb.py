@@ -268,6 +268,8 @@ class Preview:
     question: str = ""
     """What is asked at the terminal before it is done, if the verb is confirmed; empty if it would
     change nothing."""
+    title: str = ""
+    """The heading and the button of the form that asks for it; empty for those of the form."""
     found: Result | None = None
     """What is shown before it is done; of a verb that is confirmed by --go, all that is done
     without it."""

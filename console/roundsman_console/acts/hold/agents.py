@@ -61,6 +61,8 @@ class AgentRelease:
     by: str
     reason: str
     """Empty if no reason was given."""
+    released_at: int
+    """In epoch ms."""
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
     first_wake: int | None
@@ -135,9 +137,10 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
     if circuit is not None and circuit.unreadable:  # it was released, too
         held = replace(held, holds=tuple(hold for hold in held.holds if hold != circuit))
         circuit = None
-    not_alerted = alert_released(stack, held.name, by, reason, now())
+    released_at = now()
+    not_alerted = alert_released(stack, held.name, by, reason, released_at)
     first = None if circuit else first_wake_after(now())
-    return AgentRelease(held, by, reason, not_alerted, first)
+    return AgentRelease(held, by, reason, released_at, not_alerted, first)
 
 
 def can_be_released(agent: AgentNow) -> bool:

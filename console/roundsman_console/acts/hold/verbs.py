@@ -16,7 +16,7 @@ from roundsman_console.acts.hold.orders import (
     release_orders,
 )
 from roundsman_console.acts.hold.results import Held, Released, WatchedRelease, Woke
-from roundsman_console.acts.hold.wake import Woken, wake_released
+from roundsman_console.acts.hold.wake import Woken, waiting_words, wake_released
 from roundsman_console.acts.hold.watch import Watched, watch_released
 from roundsman_console.acts.verb import (
     Argument,
@@ -312,8 +312,9 @@ class ReleaseVerb(OnHoldVerb):
     def preview(self, stack: DeployedStack) -> Preview:
         if self.orders_of is None:
             agent = find_agent(stack, self.agent or "")
+            ends = f"The hold of {agent.name} would end now, and what waits for it would go on."
             return Preview(
-                f"The hold of {agent.name} would end now, and what waits for it would go on.",
+                f"{ends} {waiting_words(stack, agent.name)}".strip(),
                 lambda asked: Released(
                     release_agent(stack, agent.name, by=asked.by, reason=asked.reason)
                 ),

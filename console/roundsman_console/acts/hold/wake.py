@@ -6,18 +6,23 @@ They go on within half a minute. The supervisor wakes all that wait, from its ne
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import Hold
 from roundsman.model.wakes import KNOWN_AFTER
-from roundsman.supervisor.parked import A_SECOND, FirstWoken, ParkedOrders, wake_first
+from roundsman.supervisor.parked import A_SECOND, STAGES, FirstWoken, ParkedOrders, wake_first
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import InspectorError, Interrupted
 from roundsman_console.facts.hold.documents import WokenDocument
 
-__all__ = ["A_SECOND", "HoldRelease", "Woken", "first_wake_after", "wake_released"]
+MOST_COUNTED = 1_000
+"""The most orders of one shard that are counted as those that wait."""
+
+__all__ = ["A_SECOND", "HoldRelease", "Woken", "first_wake_after", "waiting_words", "wake_released"]
 
 
 class HoldRelease(Protocol):
@@ -48,6 +53,28 @@ class Woken:
     def document(self) -> WokenDocument:
         """Return it as JSON for scripts."""
         return {"woken": len(self.first), "more": self.more}
+
+
+def waiting_words(stack: DeployedStack, agent: str) -> str:
+    """Return how many orders wait for the agent alone: `2 orders wait for payment now.`.
+
+    Empty if that cannot be read.
+    """
+    try:
+        found = sum(
+            1
+            for priority in STAGES
+            for shard in stack.every_shard
+            for _ in islice(stack.tasks.parked(agent, priority, shard, after=0), MOST_COUNTED)
+        )
+    except (RoundsmanError, InspectorError):
+        return ""
+    if not found:
+        return f"No order waits for {agent} now."
+    at_least = "At least " if found >= MOST_COUNTED else ""
+    return (
+        f"{at_least}{counted(found, 'order')} {'waits' if found == 1 else 'wait'} for {agent} now."
+    )
 
 
 def first_wake_after(released: int) -> int:

@@ -48,6 +48,8 @@ class OrderVerb(Verb):
     document: ClassVar[object] = OneOrMany
     states: ClassVar[frozenset[TaskState]]
     """The states of tasks for which it is offered. The engine decides whether it is allowed."""
+    participle: ClassVar[str]
+    """What becomes of an order: `resubmitted`."""
     of_many: ClassVar[bool] = True
     """Whether a bulk run can do it to many orders."""
     names_order: ClassVar[bool] = False
@@ -126,6 +128,7 @@ class ResubmitVerb(OrderVerb):
 
     name = "resubmit"
     title = "Resubmit"
+    participle = "resubmitted"
     states = FAILED
     dry_run = "Send nothing; show what would change."
 
@@ -292,6 +295,7 @@ class UndoVerb(OrderVerb):
 
     name = "undo"
     title = "Undo"
+    participle = "undone"
     danger = True
     undoes = True
     states = frozenset(TaskState) - {TaskState.UNDONE}
@@ -339,6 +343,7 @@ class CancelVerb(OrderVerb):
 
     name = "cancel"
     title = "Cancel"
+    participle = "cancelled"
     danger = True
     undoes = True
     states = OPEN
@@ -366,6 +371,7 @@ class ResolveVerb(OrderVerb):
 
     name = "resolve"
     title = "Resolve"
+    participle = "resolved"
     undoes = True
     states = OPEN | {TaskState.ARCHIVED}
 
@@ -441,6 +447,7 @@ class ExtendVerb(OrderVerb):
 
     name = "extend"
     title = "Extend"
+    participle = "extended"
     states = OPEN
 
     seconds: Annotated[
@@ -480,6 +487,7 @@ class RunVerb(OrderVerb):
 
     name = "run"
     title = "Run now"
+    participle = "run now"
     states = frozenset({TaskState.SCHEDULED, TaskState.RETRY})
 
     def event(self, asked: CommandSource) -> OperatorEvent:
@@ -500,6 +508,7 @@ class MoveVerb(OrderVerb):
 
     name = "move"
     title = "Move to the newest plan"
+    participle = "moved to the newest plan"
     states = OPEN - {TaskState.UNDOING}
     dry_run = "Send nothing; show what would change."
 
@@ -523,6 +532,7 @@ class EraseVerb(OrderVerb):
 
     name = "erase"
     title = "Erase"
+    participle = "erased"
     danger = True
     reason = "Reason, which is kept. Do not write personal data in it."
     reason_options = ("--why", "--reason")

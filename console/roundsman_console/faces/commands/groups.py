@@ -30,11 +30,10 @@ from roundsman_console.facts.group.documents import (
     group_document,
     retried_document,
 )
-from roundsman_console.facts.group.effects import MAY_STAND
+from roundsman_console.facts.group.effects import order_effects
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
-from roundsman_console.facts.order.effects import effects_of
 from roundsman_console.facts.order.step_text import error_words, span
 from roundsman_console.facts.orders.open_orders import read_open_orders
 from roundsman_console.facts.orders.selection import read_selection
@@ -166,7 +165,7 @@ def print_notes(notes: Sequence[GroupNote]) -> None:
     if notes:
         say("", "Notes:")
     for note in notes:
-        say(f"{second(note.at)} {note.by}: {note.text}")
+        say(f"{second(note.at)} {note.by}: {' '.join(note.text.split())}")
 
 
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
@@ -191,14 +190,8 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     for task in group.samples:
         yield "", ""
         yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
-        effects = effects_of(task, None)
-        for what, names in (
-            (MAY_STAND, effects.may_stand),
-            ("undone", effects.undone),
-            ("undo failed", effects.undo_failed),
-        ):
-            if names:
-                yield f"  {what}: {span(names)}", ""
+        for what, names in order_effects(task).items():
+            yield f"  {what}: {span(names)}", ""
     yield "", ""
 
 

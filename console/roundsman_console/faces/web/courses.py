@@ -4,7 +4,7 @@ A minute is the smallest time that is drawn, so CloudWatch is asked at most once
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roundsman.model.bulk_run import BulkRecord
 from roundsman.model.instants import MINUTE
@@ -114,14 +114,22 @@ def course_of_stack(
 
 
 def course_of_group(
-    inspector: Inspector, group: GroupNow, runs: Sequence[BulkRecord], period: str
+    inspector: Inspector,
+    group: GroupNow,
+    runs: Sequence[BulkRecord],
+    period: str,
+    sentence: str = "",
 ) -> ShownCourse:
-    """Read the course of the orders of a failure group; `runs` are the bulk runs over it."""
+    """Read the course of the orders of a failure group; `runs` are the bulk runs over it.
+
+    `sentence` takes the place of that of the course, if it is not empty.
+    """
     at = now()
     chosen = period if period in SPANS else span_since(group.first_at, at)
     measured = _measured(inspector, chosen, group.workflow, group.step)
     marks = _marks_of(inspector, group, runs, measured.since, at)
     found = course_of(group, measured, marks, at)
+    found = replace(found, sentence=sentence or found.sentence)
     # Where there are no metrics at all, one sentence below the drawing says it.
     drawn = [one.name for one in found.series if one.missing != LOCAL]
     return ShownCourse(found, draw(found, drawn), chosen, {}, _links(found.marks))

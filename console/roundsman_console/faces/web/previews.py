@@ -85,6 +85,7 @@ def _shown(page: CommandPage, given: Form, session: Session, found: Preview) -> 
     words = found.found.words() if found.found is not None else ()
     return replace(
         page,
+        title=found.title or page.title,
         sentence=f"{not_sent(given, False)}{found.sentence} {found.blocked}".strip(),
         problems=[*words, *found.notes],
         items=[replace(one, why=page.labelled(one.why)) for one in found.items],

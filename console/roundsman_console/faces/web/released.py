@@ -8,7 +8,6 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console.acts.hold import results
 from roundsman_console.acts.hold.agents import AgentRelease
 from roundsman_console.acts.hold.wake import Woken
-from roundsman_console.base.clock import now
 from roundsman_console.base.result import Result
 from roundsman_console.inspector import Inspector
 
@@ -42,7 +41,8 @@ def note_result(inspector: Inspector, result: Result) -> None:
     if isinstance(result, results.Released) and isinstance(result.release, AgentRelease):
         release, hold = result.release, result.release.agent.hold(OPERATOR)
         agent = release.agent.name
-        found.append(ReleasedHere(agent, now(), release.by, release.reason, hold, release=release))
+        at, by, reason = release.released_at, release.by, release.reason
+        found.append(ReleasedHere(agent, at, by, reason, hold, release=release))
     elif isinstance(result, results.Woke):
         for one in found:
             if one.release is result.release:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
-from roundsman.model.instants import DAY, MINUTE, format_duration, second
+from roundsman.model.instants import DAY, MINUTE, clock_time, format_duration, second
 from roundsman_console.aws.metrics import HOUR
 from roundsman_console.base.constraints import Keyword
 from roundsman_console.base.counted import counted
@@ -17,12 +17,10 @@ from roundsman_console.facts.course.marks import Mark
 
 SPANS: Mapping[str, int] = {"1h": HOUR, "3h": 3 * HOUR, "12h": 12 * HOUR, "24h": DAY}
 """The spans that can be chosen, in ms."""
+LONGEST = max(SPANS.values())
 USUAL = "3h"
 SETTLES = 3 * MINUTE
 """So much later (in ms) CloudWatch has every value of a minute, at the latest."""
-STILL = 15 * MINUTE
-"""Up to so long (in ms) after the last failure it is said that orders fail; then, that they failed.
-"""
 
 Counts = tuple[int | None, ...]
 """A number for each minute; None if it is not known."""
@@ -195,26 +193,41 @@ def stack_sentence(course: Course, at: int) -> str:
 
 
 def group_sentence(
-    course: Course, step: str | None, first: int | None, last: int | None, at: int
+    course: Course,
+    step: str | None,
+    first: int | None,
+    last: int | None,
+    at: int,
+    *,
+    since_is_known: bool = True,
 ) -> str:
-    """Return in a sentence since when orders fail for the reason of a group, and until when.
+    """Return in a sentence from when to when orders failed for the reason of a group.
 
-    `first` and `last` are when its first and its last order failed (epoch ms), and `step` is where;
-    None if they failed as a whole.
+    `first` and `last` are when its first and its last order failed, `at` is now (epoch ms), and
+    `step` is where; None if they failed as a whole. Without `since_is_known`, an order may have
+    failed before `first`.
     """
     if first is None or last is None:
         return "No order is in the group now."
-    ago = format_duration(max(0, at - last))
-    if first == last:
-        said = f"Orders failed with this reason at {second(last)}, {ago} ago"
-    elif at - last > STILL:
-        said = f"Orders failed with this reason from {second(first)} to {second(last)}, {ago} ago"
-    else:
-        said = f"Orders fail with this reason since {second(first)}; "
-        said += f"the last one failed at {second(last)}, {ago} ago"
+    begun, ended = (time_of_day(one, at) for one in (first, last))
+    earlier = "" if since_is_known else " or earlier"
+    said = "Orders failed with this reason "
+    said += (
+        f"at {begun} UTC{earlier}" if begun == ended else f"from {begun}{earlier} to {ended} UTC"
+    )
     if step is not None:
         said += _since_then(course, "stepSucceeded", last, "attempt", f"of {step} succeeded")
     return f"{said}.{_unknown(course)}"
+
+
+def time_of_day(instant: int, at: int) -> str:
+    """Return an instant as the time of day in UTC, with its date if that is another one than now.
+
+    Both are epoch ms: `23:20:55`, `2026-11-28 23:20:55`.
+    """
+    days = {second(one)[:10] for one in (instant, at)}
+    date = f"{second(instant)[:10]} " if len(days) > 1 else ""
+    return f"{date}{clock_time(instant)}"
 
 
 def sources_sentence(course: Course) -> str:

@@ -105,29 +105,33 @@ def group_course(
     *,
     step: str,
     failed_at: Sequence[int],
+    first_at: int | None,
     last_at: int | None,
+    since_is_known: bool,
     more: bool,
     at: int,
 ) -> Course:
     """Return the course of the orders of a failure group at `at` (epoch ms).
 
-    `failed_at` are the instants at which its orders failed, the oldest first; with `more` there are
-    later ones.
+    `failed_at` are the instants at which the orders failed that are in it, the oldest first; with
+    `more` there are later ones. `first_at` and `last_at` are when its first and its last order
+    failed, also one that has left it; without `since_is_known`, the first may have failed earlier.
     """
     failed = Series(
         name="failed",
-        label="orders that failed with this reason",
-        source="the orders that are in the group now",
+        label="orders in the group now, by when they failed",
+        source="the index of failures",
         missing=None,
         counts=counted_instants(failed_at, measured.since, measured.until, whole=not more),
     )
-    first = failed_at[0] if failed_at else None
     where = None if step == NO_STEP else step
     return _told(
         measured,
         [*measured.series, failed],
         marks,
-        lambda course: group_sentence(course, where, first, last_at, at),
+        lambda course: group_sentence(
+            course, where, first_at, last_at, at, since_is_known=since_is_known
+        ),
     )
 
 

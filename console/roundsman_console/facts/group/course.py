@@ -45,7 +45,9 @@ def course_of(group: GroupNow, measured: Measured, marks: Sequence[Mark], at: in
         within(marks, measured.since, at + 1),
         step=group.step,
         failed_at=group.failed_at,
+        first_at=group.first_at,
         last_at=group.last_at,
+        since_is_known=group.row is not None,
         more=group.count.more,
         at=at,
     )

@@ -52,9 +52,9 @@ class GroupDocument:
     """Whether there are more members than `count`."""
     counted_at: EpochMs
     first_at: Annotated[int | None, Shown(unit=EPOCH_MS, name="firstSeen")]
-    """When the oldest member failed."""
+    """When the first order failed, as far as it is known; it stays when orders leave the group."""
     last_at: Annotated[int | None, Shown(unit=EPOCH_MS, name="lastSeen")]
-    """When the newest member failed."""
+    """When the last order failed, as far as it is known."""
     complete_by: Annotated[int | None, Shown(unit=EPOCH_MS, name="oldestCompleteBy")]
     """The earliest complete-by of the oldest members; null in a list."""
     told_at: EpochMsOrNone

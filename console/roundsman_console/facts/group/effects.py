@@ -1,28 +1,34 @@
-"""The effects of the orders of a failure group: what may stand, is undone, or was refused."""
+"""The effects of the orders of a failure group, by step: done, undone, refused, or unknown."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.engine.transitions import StepEvent
+from roundsman.model.states import ProcessState
 from roundsman.model.task import Task, step_of
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import effects_of
 from roundsman_console.facts.orders.counts import Count
 
-MAY_STAND, UNDO_FAILED, UNDONE = "may remain", "undo failed", "undone"
-REFUSED = "refused, its undo was sent to be safe"
-"""A step whose service refused it for good: its record does not prove that nothing was done, so the
-undo was sent too."""
-FAILED = "failed, its undo was sent to be safe"
+DONE, UNDO_FAILED, UNDONE = "done", "its undo failed", "undone"
+UNKNOWN = "whether it took effect is unknown"
+REFUSED_UNKNOWN = f"refused; {UNKNOWN}"
+"""A step whose service refused it for good: its record does not prove that nothing was done."""
+REFUSED = "refused, and its undo was sent to be safe"
+FAILED = "failed, and its undo was sent to be safe"
 """The same for a step of which another failure is known: that an attempt took too long."""
+STANDS = (DONE, UNKNOWN, REFUSED_UNKNOWN, UNDO_FAILED)
+"""What is said of a step whose effect may remain."""
 
-_IN_ALL: Mapping[str, str] = {
-    MAY_STAND: "An effect may remain",
-    UNDO_FAILED: "The undo failed",
-    UNDONE: "Undone",
-    REFUSED: "Refused, and the undo was sent to be safe",
-    FAILED: "Failed, and the undo was sent to be safe",
+_IN_ORDERS: Mapping[str, str] = {
+    DONE: "done in {}",
+    UNKNOWN: f"{UNKNOWN} in {{}}",
+    REFUSED_UNKNOWN: f"refused in {{}}; {UNKNOWN}",
+    UNDO_FAILED: f"{UNDO_FAILED} in {{}}",
+    UNDONE: "undone in {}",
+    REFUSED: "refused in {}, and its undo was sent to be safe",
+    FAILED: "failed in {}, and its undo was sent to be safe",
 }
 
 
@@ -33,50 +39,63 @@ class GroupEffects:
     orders: int
     """The number of orders that were read."""
     steps: Mapping[str, Mapping[str, int]]
-    """What is known, with the number of orders for which it is so, by the step."""
+    """By the step, what is known, with the number of orders for which it is so."""
 
     @property
     def stands(self) -> bool:
-        """Whether an effect may stand in one of the orders."""
-        return bool(self.steps.get(MAY_STAND))
+        """Whether an effect may remain in one of the orders."""
+        return any(what in STANDS for found in self.steps.values() for what in found)
 
 
-def order_effects(task: Task) -> Mapping[str, Sequence[str]]:
+def order_effects(task: Task, steps: Sequence[str] = ()) -> Mapping[str, Sequence[str]]:
     """Return what is known of the effects of an order's steps, with the names of the steps.
 
-    The step at which the order failed is not among those that are undone: an undo was sent for it
-    although it may have had no effect.
+    They are in the order of `steps`, those of the plan. The step at which the order failed is not
+    among those that are undone: an undo was sent for it although it may have had no effect.
     """
     effects = effects_of(task, None)
-    failed = task.ending.step if task.ending else None
-    of_failed = [name for name in effects.undone if name == failed]
-    refused = task.ending is not None and task.ending.why.startswith(
-        f"{failed}: {StepEvent.REFUSED}"
-    )
-    found = {
-        MAY_STAND: effects.may_stand,
-        UNDO_FAILED: effects.undo_failed,
-        UNDONE: [name for name in effects.undone if name != failed],
-        REFUSED if refused else FAILED: of_failed,
-    }
-    return {what: names for what, names in found.items() if names}
+    places = {step: place for place, step in enumerate(steps)}
+    found: dict[str, list[str]] = {}
+    for name in sorted(
+        {*effects.may_stand, *effects.undone, *effects.undo_failed},
+        key=lambda one: (places.get(step_of(one), len(places)), one),
+    ):
+        found.setdefault(_what(task, name), []).append(name)
+    return found
 
 
-def group_effects(tasks: Sequence[Task]) -> GroupEffects:
-    """Return the effects of these orders of a group."""
-    steps: dict[str, Counter[str]] = {what: Counter() for what in _IN_ALL}
+def _what(task: Task, name: str) -> str:
+    """Return what is known of the effect of a step."""
+    ending, state = task.ending, task.step(name).process_state
+    failed = ending is not None and ending.step == name
+    refused = ending is not None and ending.why.startswith(f"{name}: {StepEvent.REFUSED}")
+    if state is ProcessState.UNDONE:
+        return (REFUSED if refused else FAILED) if failed else UNDONE
+    if state is ProcessState.UNDO_ERROR:
+        return UNDO_FAILED
+    if state is ProcessState.PROCESSED:
+        return DONE
+    return REFUSED_UNKNOWN if failed and refused else UNKNOWN
+
+
+def group_effects(tasks: Sequence[Task], steps: Sequence[str] = ()) -> GroupEffects:
+    """Return the effects of these orders of a group; `steps` are those of the plan, in order."""
+    found: dict[str, Counter[str]] = {step: Counter() for step in steps}
     for task in tasks:
-        for what, names in order_effects(task).items():
-            steps[what].update({step_of(name) for name in names})
-    return GroupEffects(len(tasks), {what: found for what, found in steps.items() if found})
+        for what, names in order_effects(task, steps).items():
+            for step in {step_of(name): None for name in names}:
+                found.setdefault(step, Counter())[what] += 1
+    return GroupEffects(len(tasks), {step: counts for step, counts in found.items() if counts})
 
 
 def effects_words(found: GroupEffects, count: Count) -> str:
     """Return the effects in sentences, and how many of the group's orders were not read for it."""
     said = [] if found.stands else ["No effect remains."]
-    for what, steps in found.steps.items():
-        many = ", ".join(f"{step} in {counted(orders, 'order')}" for step, orders in steps.items())
-        said.append(f"{_IN_ALL[what]}: {many}.")
+    for step, effects in found.steps.items():
+        many = "; ".join(
+            _IN_ORDERS[what].format(counted(orders, "order")) for what, orders in effects.items()
+        )
+        said.append(f"{step}: {many}.")
     return " ".join((*said, _looked_at(found.orders, count)))
 
 

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord
+from roundsman.model.failure import NO_STEP
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import NotFound
+from roundsman_console.facts.agent.reading import AgentNow
+from roundsman_console.facts.course.course import time_of_day
+from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.order.lookup import find_shown
+from roundsman_console.facts.orders.counts import Count
 
 LOOKED_FOR = 3
 """The number of orders of a run that are read to find one that still has its history."""
@@ -61,3 +66,29 @@ def _cause_of(stack: DeployedStack, order: str, before: int) -> CauseInHistory |
     step = facts.step(last.step or "")
     agent = step.step.agent if step.step else ""
     return CauseInHistory(order, facts.task.workflow, step.name, agent, last.reason, last.at)
+
+
+def as_group(cause: CauseInHistory, group: str, at: int) -> GroupNow:
+    """Return a group that is over as one without orders, to draw what was done meanwhile.
+
+    `at` is now, in epoch ms.
+    """
+    return GroupNow(
+        id=group,
+        workflow=cause.workflow,
+        step=cause.step or NO_STEP,
+        how="",
+        error_type="",
+        message=cause.why,
+        count=Count(0),
+        counted_at=at,
+        first_at=cause.at,
+        last_at=cause.at,
+        agent=AgentNow(cause.agent) if cause.agent else None,
+    )
+
+
+def failed_words(cause: CauseInHistory, at: int) -> str:
+    """Return in a sentence when the order failed that tells the cause; `at` is now (epoch ms)."""
+    when = time_of_day(cause.at, at)
+    return f"{cause.order} failed at {when} UTC. Each other order has it in its history."

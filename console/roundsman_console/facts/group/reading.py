@@ -79,10 +79,10 @@ class GroupNow:
     row: Group | None = None
     """The stored row; None if the group is not stored (never opened, or closed and removed)."""
     first_at: int | None = None
-    """When the oldest member failed (in a list: the task that opened the group); None if there is
-    no member."""
+    """When the first order failed of which that is known: the oldest member, or the order that
+    opened the group. It stays when orders leave the group. None if nothing is known."""
     last_at: int | None = None
-    """When the newest member failed; None if there is no member."""
+    """When the last order failed of which that is known; None if nothing is."""
     complete_by: int | None = None
     """The earliest complete-by of the members that were read; None in a list or without a member.
     """
@@ -143,14 +143,16 @@ def find_group(
         return None
     agent = row.agent if row is not None else _agent_of(stack, samples[0], cause.step)
     masked = shown_tasks(stack, samples)
+    failed_at = [one.failed_at for one in (*oldest[:1], *newest[:1])]
+    failed_at += [at for at in (row.since, row.last_at) if at] if row is not None else []
     return GroupNow(
         id=group,
         **_masked(_cause(cause), samples, masked),
         count=count,
         counted_at=at,
         row=row,
-        first_at=oldest[0].failed_at if oldest else None,
-        last_at=newest[0].failed_at if newest else None,
+        first_at=min(failed_at, default=None),
+        last_at=max(failed_at, default=None),
         complete_by=min((one.complete_by for one in oldest), default=None),
         agent=_named(agents, agent),
         samples=masked,

@@ -7,7 +7,7 @@ first. What was not looked at is said.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from roundsman.engine.due import Lane
@@ -198,7 +198,10 @@ def _runs(
 
 
 def _notes(stack: DeployedStack, since: int, left_out: list[str]) -> list[GroupNote]:
-    """Return the notes since then, the earliest first; add of which groups they were not read."""
+    """Return the notes since then in one line each, the earliest first.
+
+    Add of which groups they were not read.
+    """
     noted = stack.group_notes.noted_since(since)
     found = map_in_threads(READERS, stack.group_notes.of, noted[:MOST_NOTED])
     if len(noted) > MOST_NOTED:
@@ -206,9 +209,9 @@ def _notes(stack: DeployedStack, since: int, left_out: list[str]) -> list[GroupN
             f"Of {len(noted)} failure groups with a note, the {MOST_NOTED} with the newest were "
             "read."
         )
-    return sorted(
-        (note for row in found for note in row if note.at >= since), key=lambda one: one.at
-    )
+    notes = (note for row in found for note in row if note.at >= since)
+    lines = (replace(note, text=" ".join(note.text.split())) for note in notes)
+    return sorted(lines, key=lambda one: one.at)
 
 
 def _read_lane(stack: DeployedStack, lane: Lane, since: int, most: int, at: int) -> LaneRead:

@@ -2,11 +2,10 @@
 
 import pytest
 
-from roundsman.model.instants import MINUTE
+from roundsman.model.instants import DAY, MINUTE
 from roundsman_console.facts.course.course import (
     SETTLES,
     SPANS,
-    STILL,
     Counts,
     Course,
     Series,
@@ -144,21 +143,24 @@ def test_the_sentence_of_a_group_says_since_when_and_whether_it_is_over(
     found = course(series("stepSucceeded", succeeded))
     first, last = SINCE + 3 * MINUTE + 9_000, SINCE + 8 * MINUTE + 11_000
     assert group_sentence(found, "charge", first, last, AT) == (
-        "Orders fail with this reason since 2027-01-15T07:44:09Z; "
-        f"the last one failed at 2027-01-15T07:49:11Z, 11 min ago.{said}"
+        f"Orders failed with this reason from 07:44:09 to 07:49:11 UTC.{said}"
     )
 
 
-def test_a_group_that_is_quiet_for_long_failed_and_does_not_fail() -> None:
+def test_a_group_failed_from_one_instant_to_another_and_each_has_its_date_on_another_day() -> None:
     found = course(series("accepted", numbers()))
-    first, last = AT - 2 * STILL, AT - STILL - 1
+    first, last = AT - 30 * MINUTE, AT - 15 * MINUTE
     assert group_sentence(found, None, first, last, AT) == (
-        "Orders failed with this reason from 2027-01-15T07:30:20Z to 2027-01-15T07:45:19Z, "
-        "15 min ago."
+        "Orders failed with this reason from 07:30:20 to 07:45:20 UTC."
     )
-    assert group_sentence(found, None, first, AT - STILL, AT).startswith("Orders fail with this")
+    assert group_sentence(found, None, first, last, AT, since_is_known=False) == (
+        "Orders failed with this reason from 07:30:20 or earlier to 07:45:20 UTC."
+    )
+    assert group_sentence(found, None, AT - DAY, AT, AT) == (
+        "Orders failed with this reason from 2027-01-14 08:00:20 to 08:00:20 UTC."
+    )
     assert group_sentence(found, None, AT, AT, AT) == (
-        "Orders failed with this reason at 2027-01-15T08:00:20Z, 0 ms ago."
+        "Orders failed with this reason at 08:00:20 UTC."
     )
     assert group_sentence(found, None, None, None, AT) == "No order is in the group now."
 

@@ -135,7 +135,9 @@ def test_a_group_has_its_own_failures_whatever_is_measured() -> None:
             (),
             step=NO_STEP,
             failed_at=[LONG_AGO, AT],
+            first_at=LONG_AGO,
             last_at=AT,
+            since_is_known=True,
             more=False,
             at=AT,
         )

@@ -103,6 +103,11 @@ class Drawing:
         """The height of all rows."""
         return len(self.rows) * ROW
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a row has a time of which nothing is known."""
+        return any(row.gaps for row in self.rows)
+
 
 def draw(course: Course, names: Sequence[str] = ()) -> Drawing:
     """Return the drawing of the series with these names; of all without any."""

@@ -38,6 +38,7 @@ from roundsman_console.acts.changes import plan_lines
 from roundsman_console.acts.hold.agents import can_be_released, release_agent
 from roundsman_console.acts.hold.results import Released
 from roundsman_console.acts.hold.verbs import WOKEN_LATER
+from roundsman_console.acts.hold.wake import waiting_words
 from roundsman_console.acts.order.corrections import corrects, known_workflows
 from roundsman_console.acts.order.verbs import OrderVerb
 from roundsman_console.acts.verb import Asked, Form, Item, Preview, Progress, no_progress
@@ -180,9 +181,11 @@ def missing_in(selection: Selection) -> str:
     return ""
 
 
-def _title(verb: type[OrderVerb]) -> str:
+def _title(verb: type[OrderVerb], released: str = "", orders: str = "all") -> str:
+    """The title of the command on many orders, before which an agent may be released."""
     first, *rest = verb.title.split()
-    return " ".join((first, "all", *rest))
+    title = " ".join((first, orders, *rest))
+    return f"Release {released} and {title[:1].lower()}{title[1:]}" if released else title
 
 
 def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
@@ -216,7 +219,7 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
     page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
     page = replace(
         page,
-        title=_title(verb),
+        title=_title(verb, given.get(RELEASE, "")),
         fields=fields,
         hidden={**hidden, **page.hidden, **_released(given)},
         proposed={**DEFAULTS, **page.proposed},
@@ -316,14 +319,22 @@ def _start(
             as_of=at if selects_completed(selection) else None,
         )
         tried = try_out(stack, planned, choice, progress, released=released)
-        first = f"{released} is released first: what waits for it goes on. " if released else ""
+        first, title = "", ""
+        if released:
+            first = f"{released} is released first: what waits for it goes on. "
+            waits = waiting_words(stack, released)
+            first += f"{waits} " if waits else ""
+            all_seen = tried.looked_at == tried.selected
+            many = tried.eligible if all_seen else tried.selected
+            title = _title(kind, released, counted(many, "order")) if many else ""
         return Preview(
             f"{first}{_words(planned, tried)}",
             lambda asked: _start_now(stack, planned, choice.orders, released, asked),
             sha256("\n".join(choice.orders)),
             f"{page.title}?" if tried.eligible else "",
+            title=title,
             notes=_notes(planned, tried),
-            items=_items(planned, tried),
+            items=_items(planned, tried, verb),
             items_are=("Orders", "For example"),
             inputs=tried.inputs or (),
         )
@@ -361,6 +372,7 @@ def _start_now(
     check_alone(stack, run)
     check_holds(stack, run, orders, released=agent)
     released = _release(stack, agent, asked) if agent else None
+    run = replace(run, started_at=now())  # the release is the earlier act
     try:
         return _Started(start_run(stack, run, orders, no_progress), released)
     except AWS_ERRORS as error:
@@ -418,9 +430,9 @@ def _notes(run: Run, tried: Tried) -> list[str]:
     return notes
 
 
-def _items(run: Run, tried: Tried) -> list[Item]:
+def _items(run: Run, tried: Tried, verb: OrderVerb) -> list[Item]:
     """The orders of the dry run, eligible and not, by reason."""
-    eligible = OrderGroup("", "the command is possible", tried.eligible, tried.samples)
+    eligible = OrderGroup("", f"can be {verb.participle}", tried.eligible, tried.samples)
     return [
         *([_item(eligible, "eligible", goes=True)] if tried.eligible else []),
         *(_item(kind, "would wait", goes=run.terms.anyway) for kind in tried.held),

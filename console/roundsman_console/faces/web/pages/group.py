@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord
 from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.states import TaskState
+from roundsman.model.task import Task
 from roundsman_console.acts.bulk.start import GOES
 from roundsman_console.acts.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.base.clock import now
@@ -21,6 +24,7 @@ from roundsman_console.faces.web.forms.trial import trial_form
 from roundsman_console.faces.web.pages.incident import (
     acts_of,
     hold_of,
+    how_far,
     is_quiet_since,
     last_release,
     many_orders,
@@ -33,9 +37,10 @@ from roundsman_console.faces.web.pages.incident import (
 from roundsman_console.faces.web.results import KeptPage
 from roundsman_console.faces.web.session import current_session
 from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.facts.course.course import LONGEST
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of
-from roundsman_console.facts.group.over import read_cause
+from roundsman_console.facts.group.over import as_group, failed_words, read_cause
 from roundsman_console.facts.group.reading import NO_SUCH_GROUP, STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
 from roundsman_console.facts.group.trial import Trial
@@ -92,19 +97,20 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     shared = {
         "id": name,
         "runs": runs,
-        "result": _result(given, group),
+        "result": _result(given, group, runs),
         "NO_STEP": NO_STEP,
         "trial": trial,
         "notes": part(lambda: inspector.stack.group_notes.of(name), "notes"),
         "every": TRIAL_SECONDS if trial is not None and trial.goes_on else None,
     }
     if group is None:
-        return {**shared, **_read_over(inspector, runs)}
+        return {**shared, **_read_over(inspector, name, runs, given.get("period", ""), at)}
     agent, first = group.agent, group.first_at or group.counted_at
     held, released = bool(agent and agent.holds), last_release(inspector, group)
     loaded = inspector.stack.records.load_many([one.task_id for one in group.newest], at).tasks
     tasks = [task for one in group.newest if (task := loaded.get(one.task_id)) is not None]
     orders = [task for task in tasks if task.failure == group.id]
+    steps = steps_in_order(inspector, orders)
     course = part(
         lambda: course_of_group(inspector, group, runs, given.get("period", "")), "orders over time"
     )
@@ -120,10 +126,10 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
             group, at, held=held, released=released, runs=runs, succeeded=succeeded
         ),
         "course": course,
-        "effects": effects_words(group_effects(orders), group.count) if orders else "",
+        "effects": effects_words(group_effects(orders, steps), group.count) if orders else "",
         "states": Counter(task.state.value for task in orders),
         "orders": orders,
-        "effects_of": order_effects,
+        "effects_of": partial(order_effects, steps=steps),
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
         "released": released if not held and is_quiet_since(released, group) else None,
@@ -142,24 +148,49 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     }
 
 
-def _read_over(inspector: Inspector, runs: Sequence[BulkRecord]) -> Mapping[str, object]:
+def _read_over(
+    inspector: Inspector, name: str, runs: Sequence[BulkRecord], period: str, at: int
+) -> Mapping[str, object]:
     """Read what is known of a group that is over."""
     cause = read_cause(inspector.stack, runs)
     agent, since = (cause.agent, cause.at) if cause else ("", 0)
     acts = acts_of(inspector, runs, agent, since)
-    return {"group": None, "cause": cause, "acts": acts, "commands": ()}
+    course = None
+    if cause is not None and at - cause.at < LONGEST:
+        ended = as_group(cause, name, at)
+        course = part(
+            lambda: course_of_group(inspector, ended, runs, period, failed_words(cause, at)),
+            "orders over time",
+        )
+    return {"group": None, "cause": cause, "course": course, "acts": acts, "commands": ()}
 
 
-def _result(given: Mapping[str, str], group: GroupNow | None) -> KeptPage | None:
+def _result(
+    given: Mapping[str, str], group: GroupNow | None, runs: Sequence[BulkRecord]
+) -> KeptPage | None:
     """What a form of this page has done, if the address names it.
 
-    The way back from a hold is left out if the agent is not held any more.
+    The way back from a hold is left out if the agent is not held any more. Of a bulk run that has
+    begun, it is said how far it is.
     """
     found = results.find(given.get("result", ""))
     if found is None or found.page.hidden.get(INCIDENT) != given["group"]:
         return None
+    follows = {step.address for step in found.page.next}
+    for record in runs:
+        if record.version and f"/bulk/{record.run.id}" in follows:
+            found = replace(found, page=replace(found.page, sentence=how_far(record)))
     held = group is not None and hold_of(group.agent) is not None
     return found if held else replace(found, page=replace(found.page, way_back=None))
+
+
+def steps_in_order(inspector: Inspector, orders: Sequence[Task]) -> Sequence[str]:
+    """Return the steps of the plan of the newest order, in its order; empty if it is not known."""
+    try:
+        plan = inspector.stack.plans.plan(orders[0].plan) if orders else None
+    except UnreadableRecord:
+        return ()
+    return [*plan.steps] if plan is not None else ()
 
 
 def _step_now(group: GroupNow, *, begun: bool) -> int:
@@ -199,10 +230,9 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
         given = {INCIDENT: group.id, "group": group.id}
         given |= {RELEASE: held.agent} if held is not None else {}
         page = form_on_many(name, given, _states(group))
-        title = page.title.replace(" all", f" {many_orders(group)}")
         found["go_on"] = replace(
             page,
-            title=title if held is None else f"Release and {title[:1].lower()}{title[1:]}",
+            title=page.title.replace(" all", f" {many_orders(group)}"),
             reason_label=_REASON_TO_GO_ON[name] if held is None else "Reason for both",
         )
     return found

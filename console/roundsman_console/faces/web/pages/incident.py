@@ -7,6 +7,7 @@ bulk runs over it tell what it was: they keep their orders and their results for
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from roundsman.alerts.group import CLEAR_FOR
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
 from roundsman.model.events import COMMAND_KINDS
@@ -22,6 +23,7 @@ from roundsman_console.faces.web.runs_of_group import runs_over
 from roundsman_console.faces.web.session import current_session
 from roundsman_console.faces.web.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
+from roundsman_console.facts.course.course import time_of_day
 from roundsman_console.facts.group.reading import GroupNow
 from roundsman_console.facts.group.trial import Trial, TrialState, trial_of
 from roundsman_console.facts.order.lookup import find_shown
@@ -100,7 +102,7 @@ def still_fails(
     not known.
     """
     if not group.count.count or group.last_at is None:
-        return "No order is in the group now."
+        return _calm(group, at)
     quiet = at - group.last_at
     # The time of an order that is tried again is that of its first failure.
     none = "no further order has failed" if group.how == RETRIED else "no order has failed"
@@ -121,8 +123,25 @@ def still_fails(
         again = released is not None and group.last_at > released.at
         return "Orders fail again since the release." if again else "Orders still fail."
     if passed:
-        return f"{lately}, and {passed}: the cause is gone."
+        return f"{lately}, and {passed}."
     return f"{lately}{_succeeded_since(group, succeeded)}"
+
+
+def _calm(group: GroupNow, at: int) -> str:
+    """Return in a sentence since when the group is empty, and when it is over."""
+    row = group.row
+    if row is None:
+        return "No order is in the group now."
+    if row.closed_at is not None:
+        return f"Empty, and over since {time_of_day(row.closed_at, at)} UTC."
+    wait = format_duration(CLEAR_FOR)
+    if row.clear_since is None:
+        return f"No order is in the group now. It is over {wait} after the supervisor has seen it."
+    clear = time_of_day(row.clear_since + CLEAR_FOR, at)
+    ends = f"all-clear at {clear} UTC" if row.alerted_at is not None else f"over at {clear} UTC"
+    return (
+        f"Empty since {time_of_day(row.clear_since, at)}, {ends}, if no order fails so until then."
+    )
 
 
 def _succeeded_since(group: GroupNow, succeeded: int | None) -> str:
@@ -157,9 +176,7 @@ def _woken(woken: Woken | None) -> str:
 
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:
     """Return the bulk runs over the group since it began, the oldest first."""
-    began = [] if known is None else [known.first_at, known.row.since if known.row else None]
-    since = min((at for at in began if at is not None), default=0)
-    return runs_over(inspector, group, since)
+    return runs_over(inspector, group, (known.first_at if known else None) or 0)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
@@ -183,20 +200,35 @@ def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since:
 
 
 def _run_act(record: BulkRecord) -> Act:
-    run = record.run
+    run, results = record.run, _results_of(record)
+    orders = "1 order" if run.selected == 1 else f"{run.selected:,} orders"
+    words = f"{COMMAND_KINDS[type(run.event)]} of {orders} by {run.by}: {run.reason}."
+    state = f" It is {record.state.value}: {', '.join(results)}." if results else ""
+    return Act(run.started_at, words + state, f"/bulk/{run.id}", run.id)
+
+
+def _results_of(record: BulkRecord) -> list[str]:
+    """How many orders of a run came to each result."""
     results = [
         f"{record.progress.count(result):,} {RESULT_WORDS[result]}"
         for result in OrderResult
         if record.progress.count(result)
     ]
+    if record.progress.refusals:
+        results.append(f"{record.progress.refusals:,} refused")
     if record.progress.on_their_way:
         results.append(f"{len(record.progress.on_their_way):,} in flight")
     if record.left:
         results.append(f"{record.left:,} not reached")
-    orders = "1 order" if run.selected == 1 else f"{run.selected:,} orders"
-    words = f"{COMMAND_KINDS[type(run.event)]} of {orders} by {run.by}: {run.reason}."
-    state = f" It is {record.state.value}: {', '.join(results)}." if results else ""
-    return Act(run.started_at, words + state, f"/bulk/{run.id}", run.id)
+    return results
+
+
+def how_far(record: BulkRecord) -> str:
+    """Return in a sentence how far a run is: `b-... is finished: 12 of 12 orders Completed.`."""
+    first, *more = _results_of(record) or ["0 reached"]
+    count, word = first.split(" ", 1)
+    words = ", ".join((f"{count} of {counted(record.run.selected, 'order')} {word}", *more))
+    return f"{record.run.id} is {record.state.value}: {words}."
 
 
 RESULT_WORDS: Mapping[OrderResult, str] = {

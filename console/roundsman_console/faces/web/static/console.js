@@ -25,3 +25,19 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = "Copy"), 2000);
 });
 
+// Several forms stand on one page. What is typed in the others stays when one of them is sent, until
+// the page is shown again in this tab.
+const typedHere = () => [...document.querySelectorAll("form.inline input[name=reason], form.inline textarea")];
+const placeOf = (field) => `${field.form.getAttribute("action")} ${field.name}`;
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form.inline")) return;
+  const kept = typedHere()
+    .filter((one) => one.form !== event.target && one.value !== one.defaultValue)
+    .map((one) => [placeOf(one), one.value]);
+  sessionStorage.setItem(`typed ${location.pathname}`, JSON.stringify(kept));
+});
+const typedBefore = new Map(JSON.parse(sessionStorage.getItem(`typed ${location.pathname}`) ?? "[]"));
+sessionStorage.removeItem(`typed ${location.pathname}`);
+for (const field of typedHere()) {
+  if (!field.value && typedBefore.has(placeOf(field))) field.value = typedBefore.get(placeOf(field));
+}

@@ -26,6 +26,7 @@ function change(old, fresh) {
     return old;
   }
   if (old.nodeType !== Node.ELEMENT_NODE || old.matches("[data-news]")) return old;
+  if (old.nodeName === "FORM") return changeForm(old, fresh);
   const kept = old.nodeName === "DETAILS" ? ["open"] : [];
   for (const { name } of [...old.attributes]) {
     if (!fresh.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
@@ -34,10 +35,35 @@ function change(old, fresh) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   if (old.matches("time[data-relative], button[data-copy]")) return old; // the words are the script's
-  if (old.nodeName === "FORM") return old; // what somebody types there stays
   if (old.dataset.hold !== undefined) holdRows(old, fresh);
   else changeChildren(old, fresh);
   return old;
+}
+
+// What somebody types in a form stays. What nobody types follows the page: hidden fields, and the
+// words of the buttons. A form that is another one takes its place, with what both ask for.
+function changeForm(old, fresh) {
+  const parts = (form) => [...form.querySelectorAll("button, input[type=hidden]")];
+  const kind = (form) => [form.getAttribute("action"), ...parts(form).map((one) => one.name)].join();
+  if (kind(old) !== kind(fresh)) {
+    const made = fresh.cloneNode(true);
+    takeTyped(old, made);
+    old.replaceWith(made);
+    return made;
+  }
+  const now = parts(fresh);
+  parts(old).forEach((one, place) => {
+    if (one.nodeName === "BUTTON") changeChildren(one, now[place]);
+    else if (one.value !== now[place].value) one.value = now[place].value;
+  });
+  return old;
+}
+
+function takeTyped(old, fresh) {
+  for (const one of old.querySelectorAll("input[name=reason], textarea")) {
+    const same = fresh.elements.namedItem(one.name);
+    if (same && one.value !== one.defaultValue) same.value = one.value;
+  }
 }
 
 function keyOf(node) {
