@@ -75,8 +75,8 @@ READING = {
         "doctor",
         "export",
     ),
-    *("groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
-    *("stats", "timeline", "watch", "why"),
+    *("diff", "groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
+    *("stats", "timeline", "watch", "why", "workflows health"),
 }
 ON_ONE = {
     *(
@@ -97,6 +97,9 @@ ON_ONE = {
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
 OF_DEPLOYERS = {"delete", "restore prepare", "restore replace", "restore start", "rollback"}
 """Commands of those who deploy, and who may delete tables."""
+OF_LOG_READERS = {"workflows agent-versions"}
+"""Commands that ask the logs: whether a viewer may is the account's to say, since it costs money.
+"""
 
 NEVER_CALLED = {
     "ListsTheResourcesOfTheStack: cloudformation:ListStackResources on"
@@ -227,6 +230,8 @@ def of_orders(users: Users, world: Stack) -> None:
     in_retry_again(users, world, "ord-2")
     for verb in ("show", "timeline", "why"):
         users.types(VIEWER, verb, "ord-2")
+    users.types(VIEWER, "diff", "ord-2", "ord-1")
+    users.types(VIEWER, "workflows", "health", "order_fulfilment")
     for listing in ("agents", "ls", "stats"):
         users.types(VIEWER, listing)
     for value in ("customerId=c-42", "paymentToken=tok_visa", "shippingAddress.city=Ghent"):
@@ -322,7 +327,13 @@ def every_page(group: str, run: str) -> None:
         browser.get(session.link_to())
         for page in PAGES:
             address = page.path.format(
-                order="ord-1", group=group, run=run, plan="0" * 64, work="w-1", result="r-1"
+                order="ord-1",
+                group=group,
+                run=run,
+                plan="0" * 64,
+                agent="payment",
+                work="w-1",
+                result="r-1",
             )
             assert browser.get(address).status_code in (200, 404), address
 
@@ -364,7 +375,7 @@ def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
 
 @pytest.mark.exhaustive
 def test_each_command_is_one_for_a_kind_of_user_and_was_typed(users: Users) -> None:
-    kinds = (READING, ON_ONE, ON_MANY, OF_DEPLOYERS)
+    kinds = (READING, ON_ONE, ON_MANY, OF_DEPLOYERS, OF_LOG_READERS)
     assert sorted(verb for kind in kinds for verb in kind) == sorted(STACK_VERBS)
     assert users.typed[VIEWER] == READING
     assert users.typed[OPERATOR] == ON_ONE | {"dlq ls", "rejected ls"}

@@ -11,6 +11,7 @@ import pytest
 from botocore.client import BaseClient
 
 from roundsman_console.aws.task_records import Records
+from roundsman_console.faces.web import plans_in_use
 from roundsman_console.faces.web.live import LIVE_SECONDS
 from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
@@ -55,7 +56,7 @@ def checked_apart(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.exhaustive
 def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser) -> None:
-    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.submit({**order("ord-1"), **DECLINED}, order("ord-2"))
     browser.operator.world.run()
     group = browser.operator.world.task("ord-1").failure
     start = ("resubmit", "--group", str(group), "--reason", "x", "--go", "--yes", "--no-wait")
@@ -66,6 +67,8 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
     addresses = {
         "/progress/{work}": f"/progress/{work.id}",
         "/orders/{order}": "/orders/ord-1",
+        "/orders/{order}/difference": "/orders/ord-1/difference?with=ord-2",
+        "/agents/{agent}": "/agents/payment",
         "/groups/{group}": f"/groups/{group}",
         "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
         "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
@@ -77,6 +80,7 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
     }
     seen = {}
     for path in documented:
+        plans_in_use.forget(browser.inspector)
         with requests_counted() as found:
             browser.client.get(addresses.get(path, path))
         seen[path] = (found.total(), LIVE_SECONDS.get(path))
