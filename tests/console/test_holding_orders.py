@@ -96,6 +96,7 @@ def test_a_hold_as_json_is_one_object(operator: Operator) -> None:
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",
         "reason": "routine",
+        "passes": [],
         "workflow": None,
         "undosToo": False,
         "released": 0,
