@@ -88,7 +88,8 @@ def run_again(project: Path, name: str, report: Path, command: Sequence[str]) ->
     if before is not None and before.passed:
         print(f"verify: {before.sentence()}", flush=True)
         return 0
-    failed = failed_tests(file) if before is not None and file.suffix == ".xml" else []
+    is_of_pytest = file.suffix == ".xml" and file.exists()
+    failed = failed_tests(file) if before is not None and is_of_pytest else []
     if before is None or not failed:
         return run_part(project, name, report, command)
     first = file.rename(file.with_suffix(".first.xml"))

@@ -457,6 +457,14 @@ def test_a_part_that_did_not_run_is_run_whole(project: Path) -> None:
     assert (project / "asked").read_text() == ""
 
 
+def test_a_part_that_failed_without_a_report_is_run_whole(project: Path) -> None:
+    run(project, but="proof")
+    part(project, "proof", suite(case("loud", failed=True)), code=1)
+    (project / REPORTS / "proof.xml").unlink()
+    assert again(project, suite(case("loud"))) == 0
+    assert (project / "asked").read_text() == ""
+
+
 def test_a_variable_that_lets_tests_pass_is_refused(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
