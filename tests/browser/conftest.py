@@ -7,6 +7,7 @@ import pytest
 from starlette.responses import Response
 
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web import released
 from roundsman_console.faces.web.application import Console, Values
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
@@ -44,6 +45,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
     monkeypatch.setattr("roundsman_console.faces.web.previews.PATIENCE", 600)
     monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.live.LIVE_FOR", 600)
+    monkeypatch.setattr("roundsman_console.faces.web.live.ON_THE_WAY", 600)
 
 
 @pytest.fixture(scope="package")
@@ -104,6 +107,7 @@ def desk(module_desk: Desk) -> Iterator[Desk]:
     """The console of a stack in which nothing has happened yet."""
     with module_desk.still() as operator:
         operator.world.start_over()
+        released._RELEASED.clear()  # its clock begins again, so they would lie ahead
     yield module_desk
     module_desk.close()
 

@@ -12,8 +12,12 @@ import pytest
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 
+from roundsman.model.instants import MINUTE
+from roundsman_console.aws.ping import Ping
+from roundsman_console.base.clock import now
 from roundsman_console.faces.web import application as web
 from roundsman_console.faces.web import deadlines, work
+from roundsman_console.faces.web.aws_reachable import AwsReachable
 from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.server import listening
 from roundsman_console.faces.web.whereabouts import find_whereabouts
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize
 
 T = TypeVar("T")
+NEVER = 10**12 * MINUTE
+"""The interval of a supervisor that is never late: the clock of the stack jumps."""
 PATIENCE = 60  # seconds; only ever used up when something is broken
 WIDE, MIDDLE, NARROW = 1280, 768, 360
 """The widths of a window, in px."""
@@ -102,10 +108,11 @@ def served(
     # The stack's clock stands, and moto dates its answers by that of the machine: every page would
     # say that the clock here is wrong.
     whereabouts = replace(find_whereabouts(inspector.stack), clock_ahead=0)
+    aws = AwsReachable(_answers, whereabouts, NEVER)
     with listening(0) as listener:
         session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session, whereabouts),
+            web.application(inspector, session, whereabouts, aws=aws),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,
@@ -118,6 +125,11 @@ def served(
         finally:
             server.should_exit = True
             thread.join()
+
+
+async def _answers() -> Ping:
+    """AWS answers at once; `test_outages.py` has the rest."""
+    return Ping(visited_at=now())
 
 
 @dataclass

@@ -88,11 +88,11 @@ def test_three_sentences_lead_through_hold_repair_and_resubmit(visit: Visit) -> 
     visit.waits_for(2, done=True)
 
     go_on = page.get_by_role("region", name="3. Let go on")
-    go_on.get_by_label("Reason").first.fill("the service is repaired")
+    go_on.get_by_label("Reason for the release").fill("the service is repaired")
     go_on.get_by_role("button", name="Release payment").click()
     page.get_by_role("button", name="Release now").click()
     page.wait_for_url("**/groups/f-*")
-    go_on.get_by_label("Reason").fill("the service is repaired")
+    go_on.get_by_label("Reason for the resubmission").fill("the service is repaired")
     go_on.get_by_role("button", name="Resubmit").click()
     page.get_by_role("button", name="Resubmit all now").click()
     page.wait_for_url("**/groups/f-*")

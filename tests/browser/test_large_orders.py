@@ -124,10 +124,23 @@ def test_a_step_of_the_drawing_says_what_it_is_on_focus_and_leads_to_its_row(
 def test_a_step_that_is_folded_away_is_opened_by_its_drawing(large_desk: Desk) -> None:
     page = large_desk.tab()
     page.goto("/orders/chain")
-    row = page.locator("#step-step_00_of_the_long_chain")
+    row = page.locator("#step-step_99_of_the_long_chain")
     assert not row.is_visible()
-    page.locator(".graph a").first.click()
+    page.locator(".graph a").last.click()
     row.wait_for(state="visible")
+
+
+def test_a_step_that_is_not_on_the_page_is_two_clicks_from_its_drawing(large_desk: Desk) -> None:
+    page = large_desk.tab()
+    page.goto("/orders/chain")
+    page.locator(".graph a").first.click()
+    page.wait_for_url("**/orders/chain#step-step_00_of_the_long_chain")
+    others = page.locator("p:has(#step-step_00_of_the_long_chain)")
+    seen = others.bounding_box()
+    assert seen is not None
+    assert 0 <= seen["y"] < 800
+    others.get_by_role("link", name="see them in the list of all steps").click()
+    page.locator("tr#step-step_00_of_the_long_chain").wait_for(state="visible")
 
 
 def test_the_whole_message_and_the_input_are_copied(large_desk: Desk) -> None:
@@ -153,4 +166,4 @@ def test_on_paper_there_is_nothing_to_press_and_nothing_is_folded_away(large_des
     for one in seen:
         assert not any(found.is_visible() for found in one.all())
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)", "dark ground is not printed"
-    assert page.locator("#step-step_00_of_the_long_chain").is_visible()
+    assert page.locator("#step-step_99_of_the_long_chain").is_visible()

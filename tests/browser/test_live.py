@@ -7,6 +7,8 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman_console.faces.web.times import HOUR, words
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
+from tests.browser.stories import NO_REFUND
+from tests.console.operators import DECLINED
 from tests.moto.orders import order
 
 if TYPE_CHECKING:
@@ -34,12 +36,12 @@ WATCH_SHIFTS = """() => {
     }
   }).observe({type: "layout-shift"});
 }"""
-# Every box but those of times, which are as wide as their words, and of what the drawing of times
-# shows: its axis grows with the order. Read after the next frames, so that the browser has reported
+# Every box but those of times, which are as wide as their words, and of what the drawings of times
+# show: their axes go on with the time. Read after the next frames, so that the browser has reported
 # what moved.
 BOXES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
   const all = [...document.querySelectorAll("body *")];
-  done(all.filter((one) => !one.closest("time, .gantt > *")).map((one) => {
+  done(all.filter((one) => !one.closest("time, .gantt > *, .course > *")).map((one) => {
     const {x, y, width, height} = one.getBoundingClientRect();
     return `${one.tagName} ${one.className?.baseVal ?? one.className} ${x} ${y} ${width} ${height}`;
   }));
@@ -182,14 +184,31 @@ def test_the_tab_says_what_its_page_is_about_and_follows_it(desk: Desk) -> None:
     desk.wait_for("the overview", lambda: overview.title().startswith("(1) Overview · "))
 
 
-def test_a_page_of_an_order_that_has_ended_is_read_once(desk: Desk) -> None:
+def test_a_page_of_an_order_that_has_ended_is_read_once_and_says_so(desk: Desk) -> None:
     with desk.still() as operator:
         operator.world.submit(order("ord-1"))
         operator.world.run()
     page = desk.tab()
     page.goto("/orders/ord-1")
-    assert page.locator("#live-state").inner_text() == ""
+    page.get_by_text("Not read again, because the order has ended").wait_for()
     assert page.locator("main[data-live]").count() == 0
+
+
+def test_a_page_of_an_archived_order_follows_what_a_person_does(desk: Desk) -> None:
+    with desk.still() as operator:
+        operator.world.faults(NO_REFUND)
+        operator.world.submit({**order("ord-1"), **DECLINED})
+        operator.world.run()
+    page = desk.tab()
+    page.goto("/orders/ord-1")
+    page.locator("h1 .state-archived").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
+    with desk.still() as operator:
+        operator.world.faults()
+        assert operator.asks("resubmit", "ord-1", "--reason", "refunds work again").exit_code == 0
+        operator.world.run()
+    page.locator("h1 .state-undone").wait_for()
+    page.get_by_text("Not read again, because the order has ended").wait_for()
 
 
 def test_a_hidden_tab_reads_nothing_and_a_shown_one_reads_again(desk: Desk) -> None:

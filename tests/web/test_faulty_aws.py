@@ -1,18 +1,22 @@
 """Pages while AWS hangs, refuses or lets credentials expire: they come, whole but for the holes."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
+from roundsman.model.instants import EPOCH, milliseconds
+from roundsman_console.aws import ping
 from roundsman_console.base.errors import InspectorError, cause_of
 from roundsman_console.base.unread import Unread, causes
-from roundsman_console.faces.web import deadlines
+from roundsman_console.faces.web import aws_reachable, deadlines, live
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.deadlines import PageTimedOut, limit_calls, read_in_time
 from roundsman_console.faces.web.one_browser import BrowserSession
@@ -30,6 +34,8 @@ def limited(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> 
     """Calls have 0.3 s, and every client has their deadline. Pages have time."""
     monkeypatch.setattr(deadlines, "CALL_SECONDS", 0.3)
     monkeypatch.setattr(deadlines, "PAGE_SECONDS", 600.0)
+    monkeypatch.setattr(ping, "PING_SECONDS", 0.3)
+    monkeypatch.setattr(aws_reachable, "PING_SECONDS", 0.3)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     for name, value in (("ACCESS_KEY_ID", "AKID"), ("SECRET_ACCESS_KEY", "x")):
         monkeypatch.setenv(f"AWS_{name}", value)
@@ -175,6 +181,77 @@ def test_a_stack_that_is_deleted_while_a_page_is_open_is_said_and_asked_for_agai
         assert "data-live" in reading.text, address
     aws.does = {"other": FINDS_NOTHING}
     assert browser.get("/live?page=/groups").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        (HANGS, "DynamoDB did not answer within 0.3 s. Check the network and the way to AWS."),
+        (EXPIRED, EXPIRED_WORDS),
+        ("ThrottlingException", "AWS is throttling GetItem. Try again in a moment."),
+        ("ResourceNotFoundException", "AWS has no table shop-Control in this account and region"),
+        ("AccessDeniedException", "AWS refused GetItem with these credentials"),
+        ("RequestTimeTooSkewed", "The clock of this machine differs from that of AWS. Set it"),
+    ],
+)
+def test_every_open_page_is_told_why_aws_is_not_reached_and_when_it_is_again(
+    aws: FaultyAws,
+    browser: TestClient,
+    monkeypatch: pytest.MonkeyPatch,
+    does: str,
+    why: str,
+) -> None:
+    monkeypatch.setattr(live, "PING_EVERY", 0.0)
+    aws.does = {"other": does}
+    told = browser.get("/alive").json()
+    assert why in told["why"]
+    assert told["answeredAfter"] is None
+    assert aws.asked.total() <= 1, "one try: the next ping is the retry"
+    aws.does = {"other": FINDS_NOTHING}
+    told = browser.get("/alive").json()
+    assert told["why"] == ""
+    assert told["answeredAfter"] >= 0
+
+
+def test_an_aws_that_is_not_there_is_said(
+    browser: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        told = browser.get("/alive").json()
+    assert "Could not connect to the endpoint URL" in told["why"]
+    assert "Check the network and AWS_ENDPOINT_URL" in told["why"]
+
+
+def test_no_credentials_are_said(browser: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(f"AWS_{name}")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    told = browser.get("/alive").json()
+    assert told["why"] == "No AWS credentials are set. Sign in, or set AWS_PROFILE."
+
+
+def test_all_open_pages_together_ask_aws_once_in_three_seconds(
+    aws: FaultyAws, browser: TestClient
+) -> None:
+    aws.does = {"other": FINDS_NOTHING}
+    assert not aws.asked.total(), "nobody has looked"
+    told = [browser.get("/alive").json() for _ in range(9)]
+    assert aws.asked == {"dynamodb": 1}
+    assert all(0 < one["nextAfter"] <= 3000 for one in told)
+
+
+@pytest.mark.parametrize("away", [timedelta(hours=1), timedelta(hours=-1), timedelta(0)])
+def test_the_clock_of_this_machine_is_compared_with_each_answer(
+    aws: FaultyAws, browser: TestClient, monkeypatch: pytest.MonkeyPatch, away: timedelta
+) -> None:
+    aws.does = {"other": FINDS_NOTHING}
+    present = milliseconds(datetime.now(UTC) + away - EPOCH)
+    monkeypatch.setattr(ping, "now", lambda: present)
+    monkeypatch.setattr(aws_reachable, "now", lambda: present)
+    said = " ".join(note["sentence"] for note in browser.get("/alive").json()["notes"])
+    assert ("The clock of this machine is" in said) is bool(away)
 
 
 def test_what_is_not_there_is_not_asked_for_again(aws: FaultyAws, browser: TestClient) -> None:

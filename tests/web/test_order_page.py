@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from roundsman.model.states import TaskState
 from roundsman_console.aws.links import AwsConsole
 from roundsman_console.faces.web.pages.order import LOGS_AROUND, MOST_CARDS, cards_of
 from roundsman_console.facts.order.failure import failures
@@ -14,6 +15,7 @@ from tests.moto.orders import order
 from tests.support.large_orders import chain_of, fan_of, store
 from tests.web.browsers import Browser
 
+NO_REFUND = {"operation": "POST /refunds", "status": 400}
 AWS = AwsConsole("aws", "123456789012", "eu-west-1", "roundsman")
 
 
@@ -170,3 +172,25 @@ def test_a_drawing_leads_to_the_rows_of_the_table(declined: Browser) -> None:
     wanted = re.findall(r'<a href="#(step-[^"]+)"', html)
     assert len(wanted) == 5, "four steps, and the failure"
     assert all(f'id="{one}"' in html for one in wanted)
+
+
+def test_a_page_follows_what_goes_on_or_waits_for_a_person_and_else_says_that_it_does_not(
+    browser: Browser,
+) -> None:
+    world = browser.operator.world
+    world.faults(NO_REFUND)
+    world.submit(order("ord-1"), {**order("ord-2"), **DECLINED})
+    world.run()
+    world.faults()
+    world.submit({**order("ord-3"), **DECLINED})
+    world.run()
+    found = {
+        name: (world.task(name).state, "data-live" in html, "data-once" in html)
+        for name in ("ord-1", "ord-2", "ord-3")
+        for html in [browser.html(f"/orders/{name}")]
+    }
+    assert found == {
+        "ord-1": (TaskState.COMPLETED, False, True),
+        "ord-2": (TaskState.ARCHIVED, True, False),
+        "ord-3": (TaskState.UNDONE, False, True),
+    }

@@ -21,10 +21,21 @@ def selectors_of(sheet: str, text: str) -> Iterator[str]:
             prelude = " ".join(before.split())
             on_paper = sheet == PRINT or "@media print" in blocks
             if not prelude.startswith("@") and not on_paper:
-                yield from (one.strip() for one in prelude.split(","))
+                yield from split(prelude)
             blocks.append(prelude)
         elif end == "}":
             blocks.pop()
+
+
+def split(prelude: str) -> Iterator[str]:
+    """The selectors of a rule. A comma in parentheses is within one."""
+    begun, depth = 0, 0
+    for place, character in enumerate(prelude):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and not depth:
+            yield prelude[begun:place].strip()
+            begun = place + 1
+    yield prelude[begun:].strip()
 
 
 def owned_twice(sheets: dict[str, str]) -> dict[str, list[str]]:
@@ -52,6 +63,11 @@ def test_no_two_style_sheets_have_one_selector() -> None:
             {".clamp summary": ["a.css", "b.css"]},
         ),
         ("@media print { .clamp summary { display: none; } } q { margin: 0; }", {}),
+        ("p:not(q, .clamp summary, :is(b, i)) { margin: 0; }", {}),
+        (
+            "p:not(q, :is(b, i)), .clamp summary { margin: 0; }",
+            {".clamp summary": ["a.css", "b.css"]},
+        ),
         (".clamp summary span { color: inherit; } /* .clamp summary { } */", {}),
     ],
 )
@@ -70,3 +86,10 @@ def test_a_long_text_has_one_link_to_the_rest_of_it() -> None:
         for words in re.findall(r'content: "(more|less)"', path.read_text(encoding="utf-8"))
     ]
     assert rest == [("lists.css", "more"), ("lists.css", "less")]
+
+
+def test_a_page_with_a_drawing_has_the_sheet_of_drawings() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (STATIC.parent / "templates").iterdir()]
+    drawing = [one for one in pages if re.search(r'import "(course|drawings)\.html"', one)]
+    assert len(drawing) > 3
+    assert all('href="/static/drawings.css"' in one for one in drawing)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
+    from roundsman_console.aws.ping import StackPing
     from roundsman_console.aws.task_records import Records
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -202,6 +203,14 @@ class DeployedStack:
             control_table=self.output("ControlTableName"),
             on_unreadable=self.unreadable.append,
         )
+
+    @cached_property
+    def ping(self) -> "StackPing":
+        """What asks whether AWS answers. Raises InspectorError as `output` does."""
+        from roundsman_console.aws.ping import StackPing
+
+        table = self.output("ControlTableName")
+        return StackPing(table, compares_clocks=not is_local(self.endpoint))
 
     @cached_property
     def sqs(self) -> "SQSClient":

@@ -15,7 +15,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +38,7 @@ from roundsman_console.base.unread import Unread, causes
 from roundsman_console.faces.web import form_registry as registry
 from roundsman_console.faces.web import results, work
 from roundsman_console.faces.web.addresses import address_of
+from roundsman_console.faces.web.aws_reachable import AwsReachable, answer_of, aws_of
 from roundsman_console.faces.web.deadlines import read_in_time
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import LIVE_SECONDS
@@ -118,16 +125,18 @@ PAGES = (
 
 
 class Console:
-    """What the routes share: the stack and the templates."""
+    """What the routes share: the stack, whether its AWS is reached, and the templates."""
 
     def __init__(
         self,
         inspector: Inspector,
         where: Whereabouts,
         guide: Guide | None = None,
+        aws: AwsReachable | None = None,
     ) -> None:
         self.inspector = inspector
-        self.templates = Templates(where, guide)
+        self.aws = aws or aws_of(inspector, where)
+        self.templates = Templates(where, guide, self.aws.notes)
         self._guided = guide is not None
 
     async def answer(self, template: str, read: Callable[[], Values], *, path: str) -> Response:
@@ -211,13 +220,14 @@ def application(
     door: Door,
     where: Whereabouts | None = None,
     guide: Guide | None = None,
+    aws: AwsReachable | None = None,
 ) -> Starlette:
     """Return the console of one stack, for one browser or for a team.
 
     `where` is None if nothing but the name of the stack is known. `guide` leads its visitor; None
-    for the console of a stack.
+    for the console of a stack. `aws` says whether AWS is reached; None asks that of the stack.
     """
-    console = Console(inspector, where or Whereabouts(inspector.stack.name), guide)
+    console = Console(inspector, where or Whereabouts(inspector.stack.name), guide, aws)
     app = Starlette(
         routes=[
             *(
@@ -227,7 +237,7 @@ def application(
             ),
             *(Route(page.path, _shown(console, page), methods=["GET"]) for page in PAGES),
             *(Route(page.path, _gone_on, methods=["POST"]) for page in PAGES),
-            Route("/alive", _alive),
+            Route("/alive", _alive(console)),
             Route("/export/orders", _download(console)),
             Route("/orders/{order}/record", _record(console)),
             Route("/live", _live(console)),
@@ -305,9 +315,14 @@ async def _gone_on(request: Request) -> Response:
     return RedirectResponse(_path_of(request), HTTPStatus.SEE_OTHER)
 
 
-async def _alive(_request: Request) -> Response:
-    """Say to an open page that the console still runs."""
-    return Response(status_code=HTTPStatus.NO_CONTENT)
+def _alive(console: Console) -> Endpoint:
+    """Say to an open page that the console still runs, and whether AWS is reached."""
+
+    async def endpoint(_request: Request) -> Response:
+        reached = await console.aws.ask()
+        return JSONResponse(answer_of(reached, console.aws.notes()))
+
+    return endpoint
 
 
 def _parameters(request: Request) -> dict[str, str]:

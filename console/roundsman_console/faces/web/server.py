@@ -125,7 +125,7 @@ def prepare(inspector: Inspector) -> None:
     """
     stack = inspector.stack
     for name in (
-        *("tasks", "records", "plans", "holds", "board", "groups", "leases"),
+        *("tasks", "records", "plans", "holds", "board", "groups", "leases", "ping"),
         *("sqs", "lambda_client", "cloudwatch", "sns"),
     ):
         getattr(stack, name)

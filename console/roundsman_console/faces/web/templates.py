@@ -1,6 +1,6 @@
 """Rendering of the templates: autoescape, and the texts and shapes that all pages share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -10,8 +10,10 @@ from markupsafe import Markup, escape
 from roundsman.model.instants import format_duration, iso
 from roundsman_console.base.clock import now
 from roundsman_console.base.sanitize import inert
+from roundsman_console.faces.web.aws_reachable import Note
 from roundsman_console.faces.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.faces.web.guide import Guide
+from roundsman_console.faces.web.live import live_times
 from roundsman_console.faces.web.session import FORM_TOKEN, current_session
 from roundsman_console.faces.web.time_style import STYLES, time_style
 from roundsman_console.faces.web.times import ago, clock, left, sentence, until
@@ -38,11 +40,17 @@ LONGEST_PATH = 4_000
 
 
 class Templates:
-    """The templates of the console for one stack."""
+    """The templates of the console for one stack. `notes` are those on top of each page."""
 
-    def __init__(self, where: Whereabouts, guide: Guide | None = None) -> None:
+    def __init__(
+        self,
+        where: Whereabouts,
+        guide: Guide | None = None,
+        notes: Callable[[], Sequence[Note]] = tuple,
+    ) -> None:
         self._guide = guide
         self._where = where
+        self._notes = notes
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
@@ -86,6 +94,8 @@ class Templates:
             "stack": self._where.stack,
             "where": self._where,
             "guide": self._guide,
+            "strip_notes": self._notes(),
+            "live_times": live_times(),
             "shared": session.shared,
             "causes": {},
             "every": None,

@@ -3,14 +3,14 @@
 import os
 import re
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman.model.instants import EPOCH, SECOND, format_duration, milliseconds
+from roundsman.model.instants import SECOND, format_duration
+from roundsman_console.aws.ping import ahead_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 
@@ -61,14 +61,18 @@ class Whereabouts:
         """The account's digits in groups of four, as they are easier to compare."""
         return "-".join(re.findall(".{1,4}", self.account))
 
-    @property
-    def clock_words(self) -> str:
-        """How wrong the clock of this machine is, as a sentence; empty if it is right."""
-        if abs(self.clock_ahead) < CLOCKS_DIFFER:
-            return ""
-        how = "ahead of" if self.clock_ahead > 0 else "behind"
-        away = format_duration(abs(self.clock_ahead))
-        return f"The clock of this machine is {away} {how} that of AWS, so times here are wrong."
+
+def clock_words(ahead: int) -> str:
+    """Return how wrong the clock of this machine is, as sentences; empty if it is right.
+
+    `ahead` is by how much it is ahead of that of AWS, in ms.
+    """
+    if abs(ahead) < CLOCKS_DIFFER:
+        return ""
+    how = "ahead of" if ahead > 0 else "behind"
+    away = format_duration(abs(ahead))
+    wrong = f"The clock of this machine is {away} {how} that of AWS, so times here are wrong."
+    return f"{wrong} Set it."
 
 
 def find_whereabouts(stack: DeployedStack, colour: Colour | None = None) -> Whereabouts:
@@ -115,12 +119,4 @@ def _caller() -> tuple[str, int]:
     except (BotoCoreError, ClientError):
         return "", 0
     answered = found["ResponseMetadata"]["HTTPHeaders"].get("date", "")
-    return found["Arn"].split(":", 5)[-1], _ahead_of(answered, now())
-
-
-def _ahead_of(date: str, at: int) -> int:
-    """Return how many ms `at` (epoch ms) is after the date of an answer; 0 without such a date."""
-    try:
-        return at - milliseconds(parsedate_to_datetime(date) - EPOCH)
-    except (TypeError, ValueError):  # it is text of a service, or of what stands before it
-        return 0
+    return found["Arn"].split(":", 5)[-1], ahead_of(answered, now()) or 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, item_place, step_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.aws.links import AwsConsole, aws_console_of
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.result import document_of
@@ -189,6 +189,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     waiting = [name for name, record in task.steps.items() if record.waiting]
     return {
         "task": task,
+        "is_followed": is_followed(task),
         "erased": erased_words(task),
         "left_out": left_out_words(task),
         "plan": plan,
@@ -221,6 +222,11 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "waiting": waiting,
         "links": AwsLinks() if aws is None else _links(aws, facts, stack.trace_of(task)),
     }
+
+
+def is_followed(task: Task) -> bool:
+    """Whether the page is live: the order goes on, owes a message, or waits for a person to act."""
+    return not task.ended or bool(task.owed) or task.state is TaskState.ARCHIVED
 
 
 def _place_of(given: Mapping[str, str], name: str, many: int) -> int | None:
