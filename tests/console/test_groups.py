@@ -148,7 +148,7 @@ def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> Non
     output = operator.types("groups", "show", failure.group).stdout
     assert "\n2 orders\n" in output
     assert "mail accepts work" in output
-    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in output
+    assert "may remain: charge_card, create_shipment, reserve_stock, send_confirmation" in output
     assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in output
     tasks = operator.reads("ls", "--group", failure.group)["tasks"]
     assert isinstance(tasks, list)

@@ -180,7 +180,7 @@ def throttle(**_rest: object) -> None:
     raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "ThatCall")
 
 
-PARTIAL = {"alerts", "doctor", "export"}
+PARTIAL = {"alerts", "doctor", "export", "shift"}
 """Verbs that print what they could read, and what they could not."""
 
 ELSEWHERE = ("delete", "restore prepare", "restore replace", "restore start", "rollback")

@@ -263,7 +263,9 @@ def test_everything_is_held_and_goes_on_in_shares(
 
 
 def test_a_workflow_that_is_held_is_typed_in_the_form(browser: Browser) -> None:
-    assert "Workflow its name, as in the list of orders" in browser.page("/commands/hold")
+    assert "Workflow (its name, as in the list of orders; optional)" in browser.page(
+        "/commands/hold"
+    )
     fields = {"workflow": "order_fulfilment", "reason": "x", "seconds": "30m"}
     assert "No step of the orders of order_fulfilment would" in browser.sends("hold", **fields)
     browser.carries_out("hold", **fields)

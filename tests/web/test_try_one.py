@@ -158,7 +158,7 @@ def test_while_the_agent_is_held_none_is_tried_and_one_form_releases_and_resubmi
     assert ">would wait<" not in person.html, "they wait for no hold once it is released"
     assert browser.inspector.agents()[2].holds, "nothing is done before it is agreed to"
     person.sends("Resubmit all now")
-    assert "payment is released. The supervisor wakes the orders that wait" in person.text
+    assert "payment is released, and takes work again. The supervisor wakes the" in person.text
     assert "is stored: the supervisor begins within a minute." in person.text
     assert not browser.inspector.agents()[2].holds
     assert "release of payment by" in browser.page(f"/groups/{declined}")
