@@ -163,7 +163,7 @@ def _stats(inspector: Inspector, seen: OrdersSeen, opened: OpenOrders | None, at
     stack = inspector.stack
     visits = [lease.visited_at for lease in stack.leases.read().by_shard.values()]
     counts = seen.counts(OpenOrders(whole=False) if opened is None else opened)
-    return Stats(at, counts, (), (), max(visits, default=0) or None)
+    return Stats(stack.ping.aws_time(at), counts, (), (), max(visits, default=0) or None)
 
 
 def _glance_of(inspector: Inspector) -> Glance:
