@@ -84,7 +84,7 @@ DOCUMENTS: Mapping[str, object] = {
     "doctor": findings.ReportDocument,
     "export": exports.ExportedTo,
     "groups ls": groups.GroupListDocument,
-    "groups show": groups.GroupDetailsDocument,
+    "groups show": groups.GroupDetailsDocument | groups.EndedGroupDocument,
     "init": project.InitDocument,
     "local deploy": local.LocalUpDocument,
     "local status": local.LocalStatusDocument,

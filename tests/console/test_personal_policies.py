@@ -84,6 +84,7 @@ ON_ONE = {
         "dlq redrive",
         "erase",
         "extend",
+        "groups note",
         "hold",
         "move",
         "rejected drop",
@@ -287,6 +288,7 @@ def of_groups(users: Users, world: Stack) -> None:
     world.start_over()
     group = archived(users.operator, 4)
     users.types(VIEWER, "groups", "ls")
+    users.types(OPERATOR, "groups", "note", group, "The bank is told.")
     users.types(VIEWER, "groups", "show", group)
     users.types(VIEWER, "alerts")
     newest = ("resubmit", "ord-1", "--plan", "newest", "--yes")
@@ -408,6 +410,8 @@ def test_a_call_beyond_the_policies_is_refused(
         Right("dynamodb:PutItem", control, frozenset({"holds"})),
         Right("dynamodb:GetItem", control, frozenset({"rate#payment"})),
         Right("dynamodb:PutItem", control, frozenset({"rejected#order#ord-1"})),
+        Right("dynamodb:PutItem", control, frozenset({"notes#f-00000000"})),
+        Right("dynamodb:DeleteItem", control, frozenset({"notes#f-00000000"})),
         Right("dynamodb:DeleteItem", tasks, frozenset({"ord-1"})),
         Right("dynamodb:PutItem", tasks, frozenset({"ord-1"})),
         Right("dynamodb:UpdateItem", tasks, frozenset({"ord-1"})),
@@ -422,8 +426,10 @@ def test_a_call_beyond_the_policies_is_refused(
     ):
         assert not is_allowed(everybody, right), right
     changes = Right("sqs:SendMessage", f"{queues}:roundsman-SchedulerQueue")
+    notes = Right("dynamodb:UpdateItem", control, frozenset({"notes#f-00000000"}))
     for name in (VIEWER, BULK, SUBMITTER, ANSWERER):
         assert not is_allowed([documents[name]], changes), name
+        assert not is_allowed([documents[name]], notes), name
     assert is_allowed([documents[OPERATOR]], changes)
     orders = f"arn:aws:dynamodb:us-east-1:123456789012:table/{outputs['OrdersTableName']}"
     for attributes, may in (({"OrderID"}, True), ({"OrderID", "Content"}, False), (set(), False)):

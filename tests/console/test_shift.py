@@ -263,6 +263,7 @@ def test_a_shift_lists_what_a_night_was(operator: Operator) -> None:
     assert "payment is held by ops" in str(rows(found, "openNow"))
     printed = operator.types("shift", "--since", "1h")
     assert printed.exit_code == 0, printed.output
+    assert "\n\nOpen now\n" in printed.stdout
     for words in ("Open now", "Failures", group, "Commands on single orders", "ops", "bob"):
         assert words in printed.stdout
     assert "The stack keeps no list of what happened." in printed.stdout

@@ -113,6 +113,8 @@ def test_a_run_is_carried_out_by_the_stack_and_its_page_follows(browser: Browser
 
 def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(browser: Browser) -> None:
     spoilt = started(browser)
+    assert browser.operator.asks("bulk", "stop", spoilt).exit_code == 0
+    browser.operator.world.pass_time(70)
     started(browser)
     runs = cast("list[dict[str, object]]", browser.operator.reads("bulk", "ls")["runs"])
     [readable] = [str(run["runId"]) for run in runs if run["runId"] != spoilt]

@@ -43,6 +43,7 @@ class Desk:
     """Browsers of a team, behind the load balancer."""
 
     client: TestClient
+    inspector: Inspector
     clock: Clock
     reports: list[str] = field(default_factory=list)
     journal: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ def desk_of(inspector: Inspector, *, read_only: bool = False) -> Iterator[Desk]:
         read_only=read_only,
     )
     with TestClient(application(inspector, team), base_url=ADDRESS) as client:
-        yield Desk(client, clock, reports, journal)
+        yield Desk(client, inspector, clock, reports, journal)
 
 
 @pytest.fixture

@@ -100,10 +100,17 @@ class Verb:
     """The help of the option for the reason; empty if the verb stores none."""
     reason_options: ClassVar[tuple[str, ...]] = ("--reason",)
     needs_reason: ClassVar[Literal["required", "optional", "none"]] = "required"
+    signed: ClassVar[bool] = False
+    """Whether it stores who asks for it, though it stores no reason."""
     document: ClassVar[object]
     """The type of what it prints with --json: of a `StackVerb`, its `Result`."""
     danger: ClassVar[bool] = False
     """Whether it takes something away that cannot be brought back; its button is red."""
+
+    @classmethod
+    def stores_name(cls) -> bool:
+        """Return whether it stores who asks for it."""
+        return cls.signed or cls.needs_reason != "none"
 
     @classmethod
     def help(cls) -> str:
@@ -191,7 +198,7 @@ class Asked:
 
     by: str
     reason: str
-    """Both are empty if the verb stores none."""
+    """Each is empty if the verb stores none."""
     wait: float
     """In seconds; 0 to send only."""
 
@@ -296,6 +303,9 @@ class StackVerb(Verb):
     """Whether the command may wait for the outcome."""
     of_application: ClassVar[bool] = False
     """Whether it is to know the workflows of the application in this folder."""
+    at_once: ClassVar[bool] = False
+    """Whether a form does it without first showing what it would do: it changes nothing that is
+    there, and done twice it is as if it was done once."""
     json_help: ClassVar[str] = "Print one JSON object."
 
     @classmethod

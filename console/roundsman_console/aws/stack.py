@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
+    from roundsman_console.aws.group_notes import GroupNotes
     from roundsman_console.aws.ping import StackPing
     from roundsman_console.aws.task_records import Records
 
@@ -183,6 +184,18 @@ class DeployedStack:
         return DynamoGroups(
             self.dynamodb,
             control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def group_notes(self) -> "GroupNotes":
+        """The notes on failure groups, and who looks at one now."""
+        from roundsman_console.aws.group_notes import GroupNotes
+
+        return GroupNotes(
+            self.dynamodb,
+            control_table=self.output("ControlTableName"),
+            clock=now,
             on_unreadable=self.unreadable.append,
         )
 

@@ -11,6 +11,9 @@ WAIT = 15.0
 LONGEST_REASON = 500
 """Characters; the reason is stored in the task's record and shown in lists."""
 
+LONGEST_NOTE = 2_000
+"""Characters of a note on a failure group."""
+
 LONGEST_NAME = 100
 """Characters."""
 

@@ -5,6 +5,7 @@ The supervisor carries the run out. So this process may end as soon as a functio
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import boto3
@@ -12,6 +13,7 @@ import boto3
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.errors import aws_errors
+from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import (
     BulkRecord,
     RequestAction,
@@ -29,6 +31,7 @@ from roundsman_console.base.clock import pause
 from roundsman_console.base.constraints import RUN_ID
 from roundsman_console.base.errors import InspectorError, NotFound
 from roundsman_console.base.sanitize import inert
+from roundsman_console.facts.course.marks import group_of
 
 BETWEEN_READS = 2.0  # seconds; the supervisor stores progress every 10 s or more often
 
@@ -40,6 +43,8 @@ POSSIBLE = {
     RequestAction.RESUME: (RunState.PAUSED, RunState.STOPPED),
 }
 """The states in which a request does something."""
+GOES = (RunState.RUNNING, RunState.PAUSED)
+"""The states of a run beside which no other one over its failure group is started."""
 DONE = {
     RequestAction.PAUSE: "paused",
     RequestAction.RESUME: "resumed",
@@ -94,11 +99,32 @@ def start_run(stack: DeployedStack, run: Run, orders: Sequence[str], progress: P
     """Store a run over these orders; the supervisor begins it within a minute. Returns the run.
 
     `progress` is called with how far the checks are that only the application can make, in words.
+    Raises what `check_alone` raises.
     """
+    check_alone(stack, run)
     run = replace(run, starter=own_principal(), selected=len(orders))
     run = replace(run, pins_versions=run.pins_versions or must_pin(stack, run))
     bulk_runs_of(stack).begin(run, planned_orders(stack, run, orders, progress))
     return run
+
+
+def check_alone(stack: DeployedStack, run: Run) -> None:
+    """Raise InspectorError if another run lets the orders of the same failure group go on now.
+
+    Of two that are started at one moment, both may go on: an order takes the first command, and
+    refuses the second.
+    """
+    group, runs = group_of(run), bulk_runs_of(stack)
+    listed = [] if group is None else [one for one in runs.listed() if one.is_open]
+    for one in listed:
+        with suppress(UnreadableRecord):
+            record = runs.load(one.run_id, one.starter)
+            if record is not None and record.state in GOES and group_of(record.run) == group:
+                raise InspectorError(
+                    f"{one.run_id} of {record.run.by} is {record.state.value} for the orders of "
+                    f"{group}: {record.progress.reached:,} of {record.run.selected:,} are reached. "
+                    "Nothing was started. Wait for its end, or stop it."
+                )
 
 
 def find_run(stack: DeployedStack, run_id: str) -> tuple[BulkRecord, bool]:

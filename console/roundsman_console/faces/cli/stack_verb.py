@@ -59,7 +59,7 @@ def command_on_stack(kind: type[StackVerb]) -> Callable[..., None]:
         with sentences():
             verb = kind.read(as_typed(kind, typed))
             why = read_reason(reason) if reason or kind.needs_reason == "required" else ""
-            name = read_name(by) if kind.needs_reason != "none" else ""
+            name = read_name(by) if kind.stores_name() else ""
             asked = Asked(name, why, 0 if no_wait else wait)
             found = announced_stack(stack, application_events() if kind.of_application else None)
             with Console(stderr=True, quiet=as_json).status(kind.title) as status:
@@ -122,7 +122,7 @@ def _common(kind: type[StackVerb]) -> Iterator[inspect.Parameter]:
         yield reason_of(kind)
     if kind.confirmed is Confirmed.BY_GO:
         yield parameter("go", Go, False)
-    if kind.needs_reason != "none":
+    if kind.stores_name():
         yield parameter("by", By, None)
     yield parameter("stack", StackOption, None)
     if kind.confirmed is Confirmed.BY_STACK:

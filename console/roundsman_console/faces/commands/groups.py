@@ -10,6 +10,7 @@ from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
+from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NOT_FOUND, USAGE, ConsoleError
@@ -18,10 +19,12 @@ from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import find_stack
-from roundsman_console.faces.cli.terminal import results
+from roundsman_console.faces.cli.terminal import results, say
+from roundsman_console.faces.cli.verb_commands import add_commands
 from roundsman_console.facts.agent.reading import find_agents
 from roundsman_console.facts.group.course import read_group_course
 from roundsman_console.facts.group.documents import (
+    EndedGroupDocument,
     GroupListDocument,
     group_details,
     group_document,
@@ -39,6 +42,7 @@ from roundsman_console.facts.orders.selection import read_selection
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 groups_app = typer.Typer(
+    name="groups",
     help="List failure groups, the tasks that failed alike, or show one.",
     invoke_without_command=True,
 )
@@ -94,7 +98,7 @@ def groups_show_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a failure group: its cause, its orders, and what to do.
+    """Show a failure group: its cause, its orders, what to do, and the notes on it.
 
     Example: roundsman groups show f-1a2b3c4d
     """
@@ -103,6 +107,14 @@ def groups_show_command(
         found = find_stack(stack)
         at = now()
         shown = find_group(found, group, find_agents(found), at)
+        notes = found.group_notes.of(group)
+        if shown is None and notes:
+            if as_json:
+                print(hinted_json(EndedGroupDocument(id=group, standing="over", notes=notes)))
+                return
+            say(f"{group} is over: no order is in it now.")
+            print_notes(notes)
+            return
         if shown is None:
             raise ConsoleError(
                 f"{found.name} has no failure group {group}, or the group has no orders left. "
@@ -110,9 +122,13 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            print(hinted_json(group_details(shown, read_group_course(found, shown, at))))
+            print(hinted_json(group_details(shown, read_group_course(found, shown, at), notes)))
             return
         print_group(shown)
+        print_notes(notes)
+
+
+add_commands(groups_app)
 
 
 def print_list(groups: Sequence[GroupNow]) -> None:
@@ -143,6 +159,14 @@ def print_group(group: GroupNow) -> None:
         console.print(plain(line, style))
     for command in commands_of(group):
         console.print(hint(f"  {command}"), markup=False, soft_wrap=True)
+
+
+def print_notes(notes: Sequence[GroupNote]) -> None:
+    """Print the notes on a group, the newest first; nothing without one."""
+    if notes:
+        say("", "Notes:")
+    for note in notes:
+        say(f"{second(note.at)}  {note.by}: {note.text}")
 
 
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:

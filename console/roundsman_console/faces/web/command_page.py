@@ -171,6 +171,8 @@ class CommandPage:
     """Why the form could not be handled, if that is no fault of a field."""
     impossible: bool = False
     """Whether the command cannot apply now; `sentence` says why, and no form is shown."""
+    at_once: bool = False
+    """Whether the form is carried out without first showing what it would do."""
     danger: bool = False
     """Whether it takes something away that cannot be brought back."""
     next: Sequence[NextStep] = ()

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from roundsman.model.failure import GroupSeverity
 from roundsman.model.task import Task
+from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.constraints import Count, GroupId, Keyword
 from roundsman_console.base.result import EPOCH_MS, EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.agent.documents import AgentDocument, agent_document
@@ -123,10 +124,24 @@ class GroupDetailsDocument(GroupDocument):
     """The commands to run next."""
     course: Course
     """The orders over time: since when they fail, and whether it is over."""
+    notes: Sequence[GroupNote]
+    """The notes on the group, the newest first."""
 
 
-def group_details(group: GroupNow, course: Course) -> GroupDetailsDocument:
-    """Return the group with its samples, the commands to run next, and its orders over time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedGroupDocument:
+    """A failure group without orders, of which nothing is kept but the notes on it."""
+
+    id: Annotated[GroupId, Shown(name="group")]
+    standing: Literal["over"]
+    notes: Sequence[GroupNote]
+    """The notes on the group, the newest first."""
+
+
+def group_details(
+    group: GroupNow, course: Course, notes: Sequence[GroupNote]
+) -> GroupDetailsDocument:
+    """Return the group with its samples, what to run next, its orders over time and its notes."""
     return filled_from(
         group,
         GroupDetailsDocument,
@@ -134,6 +149,7 @@ def group_details(group: GroupNow, course: Course) -> GroupDetailsDocument:
         samples=[*map(_sample, group.samples)],
         do=commands_of(group),
         course=course,
+        notes=notes,
     )
 
 

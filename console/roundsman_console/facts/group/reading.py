@@ -45,6 +45,9 @@ COUNTED_NOW = 10
 """The number of groups in a list whose members are counted now. The other groups are shown with the
 last count of the supervisor."""
 
+NO_SUCH_GROUP = "There is no such failure group: its id is f- and eight of 0-9 and a-f."
+"""What is said of a text that cannot be the id of a group."""
+
 NEWEST = 50
 """The number of members, the newest ones, that the page of a group lists."""
 

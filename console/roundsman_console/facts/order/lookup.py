@@ -1,6 +1,6 @@
 """Reading an order: its task, its plan and its input, and how they are shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
@@ -101,23 +101,42 @@ def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]
     caused is shown of a task whose plan or order cannot be read.
     """
     found = tuple(tasks)
+    masks = _masks(stack, found)
+
+    def one(task: Task) -> Task:
+        plan, mask = masks.get(task.task_id, (None, NO_MASK))
+        return shown(task, plan, mask)
+
+    return tuple(map(one, found))
+
+
+def masked_text(stack: DeployedStack, tasks: Iterable[Task], words: str) -> str:
+    """Return a text about these tasks with MASK for each value of theirs that is masked.
+
+    A value of a task whose plan or order cannot be read is not known, and so not found.
+    """
+    for _, mask in _masks(stack, tuple(tasks)).values():
+        words = words if mask.texts.everything else mask.text(words)
+    return words
+
+
+def _masks(stack: DeployedStack, tasks: Sequence[Task]) -> Mapping[str, tuple[Plan | None, Mask]]:
+    """Return the plan and the mask of each task, by its id, that a value of its order may be in."""
     plans: dict[str, Plan | None] = {}
-    unknown: set[str] = set()
-    for task in filter(_says_something, found):
+    found: dict[str, tuple[Plan | None, Mask]] = {}
+    known = [task for task in tasks if _says_something(task)]
+    for task in known:
         try:
             plans[task.task_id] = plan_of(stack, task)
         except (SchemaTooNew, UnreadableRecord):
-            unknown.add(task.task_id)
+            found[task.task_id] = None, UNKNOWN_MASK
     needed = [name for name, plan in plans.items() if plan is not None and plan.masked]
     rows = stack.records.orders(needed) if needed else {}
-
-    def one(task: Task) -> Task:
-        if task.task_id in unknown:
-            return shown(task, None, UNKNOWN_MASK)
-        plan = plans.get(task.task_id)
-        return shown(task, plan, mask_with(task, plan, rows.get(task.task_id)))
-
-    return tuple(map(one, found))
+    for task in known:
+        if task.task_id in plans:
+            plan = plans[task.task_id]
+            found[task.task_id] = plan, mask_with(task, plan, rows.get(task.task_id))
+    return found
 
 
 def _says_something(task: Task) -> bool:

@@ -17,6 +17,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.counted import counted
@@ -62,9 +63,11 @@ MOST_RUNS = 20
 """The number of bulk runs that are read, the newest ones; each takes two requests."""
 MOST_CAUSES = 5
 """The number of groups that are over of which an order is read to say what they were."""
+MOST_NOTED = 20
+"""The number of groups whose notes are read, those with the newest ones; each by a request."""
 MOST_ROWS = 200
-"""The number of groups, and of commands, that are listed."""
-READERS = 8  # the number of histories that are read at the same time
+"""The number of groups, of commands and of notes that are listed."""
+READERS = 8  # the number of histories, or of groups, that are read at the same time
 
 
 def read_begin(text: str, at: int) -> int:
@@ -110,6 +113,7 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     rows, marks, runs, deployed = list[Group](), list[Mark](), list[BulkRecord](), list[Mark]()
     alarms, open_now, histories = list[AlarmChange](), list[Finding](), _Histories()
     shown: Sequence[Task] = ()
+    notes = list[GroupNote]()
     left_out = [NOT_KEPT]
     with looking.at("What is open now"):
         standing = read_standing(stack, count=False)
@@ -126,6 +130,8 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
         deployed = within(deployment_marks(read_versions_of(stack)), since, until + 1)
     with looking.at("Bulk runs"):
         runs = _runs(stack, since, looking, left_out)
+    with looking.at("Notes"):
+        notes = _notes(stack, since, left_out)
     orders = read_orders(stack, since, until, looking)
     with looking.at("The causes of failures"):
         shown = shown_tasks(stack, orders.failures)
@@ -135,7 +141,8 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     groups = failed_groups(rows, shown, runs, causes, since)
     commands = given_commands(histories.rows, since)
     left_out += _not_looked_at(orders, histories)
-    left_out += _too_many("failure group", groups) + _too_many("command", commands)
+    for noun, found in (("failure group", groups), ("command", commands), ("note", notes)):
+        left_out += _too_many(noun, found)
     return Shift(
         stack=stack.name,
         since=since,
@@ -146,6 +153,7 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
         holds=marks,
         commands=commands[-MOST_ROWS:],
         bulk_runs=[shift_run(run) for run in runs],
+        notes=notes[-MOST_ROWS:],
         deployments=deployed,
         left_out=left_out,
         unread=[f"{one.what}: {one.why}" for one in looking.unseen if not one.lacking],
@@ -188,6 +196,20 @@ def _runs(
     if len(listed) > MOST_RUNS:
         left_out.append(f"Of {len(listed)} bulk runs, the {MOST_RUNS} newest were read.")
     return found
+
+
+def _notes(stack: DeployedStack, since: int, left_out: list[str]) -> list[GroupNote]:
+    """Return the notes since then, the earliest first; add of which groups they were not read."""
+    noted = stack.group_notes.noted_since(since)
+    found = map_in_threads(READERS, stack.group_notes.of, noted[:MOST_NOTED])
+    if len(noted) > MOST_NOTED:
+        left_out.append(
+            f"Of {len(noted)} failure groups with a note, the {MOST_NOTED} with the newest were "
+            "read."
+        )
+    return sorted(
+        (note for row in found for note in row if note.at >= since), key=lambda one: one.at
+    )
 
 
 def _read_lane(stack: DeployedStack, lane: Lane, since: int, most: int, at: int) -> LaneRead:

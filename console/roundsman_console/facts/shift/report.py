@@ -13,6 +13,7 @@ from roundsman.model.events import COMMAND_KINDS, HistoryRow
 from roundsman.model.failure import NO_STEP, Group, failure_of
 from roundsman.model.instants import second
 from roundsman.model.task import Task
+from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.constraints import RUN_ID, GroupId, RunId
 from roundsman_console.base.constraints import Count as Number
 from roundsman_console.base.counted import counted
@@ -149,6 +150,8 @@ class Shift:
     commands: Sequence[GivenCommand]
     """The commands on single orders; those of bulk runs are not among them."""
     bulk_runs: Sequence[ShiftRun]
+    notes: Sequence[GroupNote]
+    """The notes on failure groups."""
     deployments: Sequence[Mark]
     left_out: Sequence[str]
     """What is not known, since it is not kept or was not looked for."""
@@ -175,6 +178,7 @@ def sections(shift: Shift) -> list[Section]:
         Section("Holds and releases", shift.holds, "Nothing was held or released."),
         Section("Commands on single orders", shift.commands, "No command was found."),
         Section("Bulk runs", shift.bulk_runs, "No bulk run was started."),
+        Section("Notes", shift.notes, "No note was written on a failure group."),
         Section("Deployments", shift.deployments, "No version of a function was published."),
     ]
 

@@ -10,7 +10,7 @@ def show_shift(shift: Shift) -> None:
     """Print what happened, what is open, and what is not known."""
     say(time_words(shift))
     for part in sections(shift):
-        say(f"\n{part.title}")
+        say("", part.title)
         if part.rows:
             results().print(table_of(part.rows))
         else:

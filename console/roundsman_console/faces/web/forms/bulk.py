@@ -32,7 +32,7 @@ from roundsman_console.acts.bulk.limits import (
     RATE,
     read_terms,
 )
-from roundsman_console.acts.bulk.start import new_run, start_run
+from roundsman_console.acts.bulk.start import check_alone, new_run, start_run
 from roundsman_console.acts.bulk.words import order_of_going, search_words
 from roundsman_console.acts.changes import plan_lines
 from roundsman_console.acts.hold.agents import can_be_released, release_agent
@@ -352,9 +352,11 @@ def _start_now(
 ) -> _Started:
     """Release the agent, if one is named and held, and store the run that was shown.
 
-    Raises AgentOnHold, before anything is done, if an order would wait for another hold.
+    Raises AgentOnHold, before anything is done, if an order would wait for another hold, and what
+    `check_alone` raises.
     """
     run = replace(planned, started_at=now())
+    check_alone(stack, run)
     check_holds(stack, run, orders, released=agent)
     released = _release(stack, agent, asked) if agent else None
     try:

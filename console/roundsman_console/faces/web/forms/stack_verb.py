@@ -57,6 +57,7 @@ def form_on(kind: type[StackVerb], subject: Subject, given: Form) -> CommandPage
         text=subject.text,
         sentence=subject.impossible,
         impossible=bool(subject.impossible),
+        at_once=kind.at_once,
     )
 
 
@@ -66,7 +67,7 @@ def _form_of(kind: type[StackVerb]) -> FormCommand:
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         reason, verb = read_both(lambda: reason_of(kind, given), lambda: kind.read_form(given))
-        by = read_name(None) if kind.needs_reason != "none" else ""
+        by = read_name(None) if kind.stores_name() else ""
         asked = Asked(by, reason, WAIT)
         if kind.searches:
             return _searched(verb, show(inspector, given), inspector, given, session, asked)
@@ -82,7 +83,7 @@ def _form_of(kind: type[StackVerb]) -> FormCommand:
             if page.impossible:
                 return page
             page = replace(page, problems=[*page.problems, *found.notes])
-            if not agreed(given, session, found.version):
+            if not kind.at_once and not agreed(given, session, found.version):
                 return asking(page, given, session, found.version, found.sentence)
             result = found.go(asked)
         return _done(found, result, page, inspector, session)

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from roundsman.model.bulk_run import BulkRecord, RunState
+from roundsman.model.bulk_run import BulkRecord
 from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.states import TaskState
+from roundsman_console.acts.bulk.start import GOES
 from roundsman_console.acts.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.base.clock import now
 from roundsman_console.base.constraints import GROUP_ID
@@ -23,6 +24,7 @@ from roundsman_console.faces.web.pages.incident import (
     is_quiet_since,
     last_release,
     many_orders,
+    others_here,
     read_runs,
     read_trial,
     still_fails,
@@ -34,7 +36,7 @@ from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.over import read_cause
-from roundsman_console.facts.group.reading import STATES, GroupNow
+from roundsman_console.facts.group.reading import NO_SUCH_GROUP, STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
 from roundsman_console.facts.group.trial import Trial
 from roundsman_console.inspector import Inspector
@@ -65,8 +67,6 @@ _REASON_TO_GO_ON = {
 }
 TRIAL_SECONDS = 3
 """The time from one reading of the page to the next while an order is tried."""
-GOING = (RunState.RUNNING, RunState.PAUSED)
-"""The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
 MOST_LISTED = 100
 """The number of failure groups that are listed, those with most orders."""
@@ -85,7 +85,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     """Read one failure group, also when it is over. Raises NotFound if this is no group id."""
     name = given["group"]
     if not GROUP_ID.fullmatch(name):
-        raise NotFound("There is no such failure group: its id is f- and eight of 0-9 and a-f.")
+        raise NotFound(NO_SUCH_GROUP)
     group, at = inspector.group(name), now()
     runs = read_runs(inspector, name, group)
     trial = read_trial(inspector, name)
@@ -95,6 +95,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "result": _result(given, group),
         "NO_STEP": NO_STEP,
         "trial": trial,
+        "notes": part(lambda: inspector.stack.group_notes.of(name), "notes"),
         "every": TRIAL_SECONDS if trial is not None and trial.goes_on else None,
     }
     if group is None:
@@ -108,11 +109,12 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         lambda: course_of_group(inspector, group, runs, given.get("period", "")), "orders over time"
     )
     succeeded = course.value.succeeded_since(group.last_at) if course.value else None
-    open_run = next((one for one in runs[::-1] if one.state in GOING), None)
+    open_run = next((one for one in runs[::-1] if one.state in GOES), None)
     return {
         **shared,
         "group": group,
         "what_happened": what_happened(group),
+        "here": part(lambda: others_here(inspector.stack.group_notes, name, at)),
         "ended": ENDED.get(group.how, "archived"),
         "still": still_fails(
             group, at, held=held, released=released, runs=runs, succeeded=succeeded

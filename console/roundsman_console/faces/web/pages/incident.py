@@ -14,10 +14,12 @@ from roundsman.model.failure import AWAITS_RESULT, NO_STEP, RETRIED, UNDO_FAILED
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman_console.acts.hold.wake import Woken
+from roundsman_console.aws.group_notes import READ_EVERY, GroupNotes
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web.released import ReleasedHere, released_here
 from roundsman_console.faces.web.runs_of_group import runs_over
+from roundsman_console.faces.web.session import current_session
 from roundsman_console.faces.web.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group.reading import GroupNow
@@ -228,6 +230,22 @@ def read_trial(inspector: Inspector, group: str) -> Trial | None:
         return trial_of(tried, find_shown(inspector.stack, tried.order))
     except (NotFound, UnreadableRecord) as error:
         return Trial(tried, TrialState.ENDED, str(error))
+
+
+def others_here(notes: GroupNotes, group: str, at: int) -> Mapping[str, int]:
+    """Return who else looks at the group at `at` (epoch ms), and when each has read it.
+
+    It is stored that the person reads it who is signed in, if they may send commands. In the
+    console of one person nobody is.
+    """
+    session = current_session()
+    if not session.person:
+        return {}
+    here = dict(notes.readers(group))
+    read_at = here.pop(session.person, 0)
+    if not session.read_only and at - read_at >= READ_EVERY:
+        notes.reads(group, session.person)
+    return dict(sorted(here.items(), key=lambda one: -one[1]))
 
 
 def hold_of(agent: AgentNow | None) -> Hold | None:
