@@ -15,7 +15,7 @@ from typing import Any
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman_console.base.command_table import TABLE
-from roundsman_console.facts.orders.filters import FILTERS
+from roundsman_console.facts.orders.filters import FILTERS, filters_for
 from roundsman_console.main import loaded
 from roundsman_dev.template import Document, Json, mapping_of, part
 from tools import command_table, field_pages, state_diagram, template_rights
@@ -41,7 +41,9 @@ once."""
 BESIDE = {one.option(command=True) for one in FILTERS.values() if one.name_in_commands}
 RUN = {"--go", "--canary", "--canary-wait", "--rate", "--at-once", "--stop-at", "--anyway"}
 SETS = {
-    "the *filter*": {one.option() for one in FILTERS.values() if not one.name_in_commands},
+    "the *filter*": {
+        one.option() for one in filters_for(command=True).values() if not one.name_in_commands
+    },
     "the options of a *bulk run*": BESIDE | RUN,
 }
 """Options that many commands have together, by what the page calls them."""

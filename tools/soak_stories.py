@@ -25,6 +25,7 @@ from roundsman import (
     Wait,
     Workflow,
 )
+from roundsman.definition.workflow import FAIL
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
@@ -83,6 +84,9 @@ POLLING = 0.2
 
 SIGNALLING = 0.2
 """The share of stories in which steps wait for signals."""
+
+GOING_ON = 0.2
+"""The share of stories in which some steps go on without an answer."""
 
 LENGTHY = 0.15
 """The share of stories in which results and answers are too long, or no JSON."""
@@ -245,6 +249,20 @@ def with_signals(chance: Random, workflow: Workflow) -> Workflow:
     return _of_steps(workflow, steps)
 
 
+def with_otherwise(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with steps that go on without an answer, and with conditions on that."""
+    steps = _by_name(workflow)
+    for at, step in enumerate(steps):
+        if not isinstance(step, Sleep) and chance.random() < 0.5:
+            steps[at] = replace(step, otherwise=chance.choice((None, 7, {"nobody": True})))
+    goes_on = {step.name for step in steps if step.otherwise is not FAIL}
+    for at, step in enumerate(steps):
+        read = [name for name in step.after_names() if name in goes_on]
+        if read and step.when is None and chance.random() < 0.5:
+            steps[at] = replace(step, when=chance.choice(("came.{}", "!(came.{})")).format(read[0]))
+    return _of_steps(workflow, steps)
+
+
 def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with limits of its results, and with conditions that read results."""
     steps = _by_name(workflow)
@@ -283,7 +301,7 @@ def without_a_signal(chance: Random, workflow: Workflow) -> Workflow:
     for step in workflow.steps:
         if step.name != gone:
             after = tuple(name for name in step.after_names() if name != gone)
-            when = None if step.when == _reads(gone) else step.when
+            when = None if f".{gone}" in (step.when or "") else step.when
             steps.append(replace(step, after=after, when=when))
     return _of_steps(workflow, steps)
 
@@ -428,6 +446,8 @@ class Story:
         self.taking_back = some_stories("parts", seed, TAKING_BACK)
         if self.taking_back is not None:
             workflow = replace(workflow, retain_for=timedelta(hours=1))
+        if going_on := some_stories("goes on", seed, GOING_ON):
+            workflow = with_otherwise(going_on, workflow)
         self.lengthy = some_stories("lengths", seed, LENGTHY)
         if self.lengthy is not None:
             workflow = with_small_results(self.lengthy, workflow)

@@ -49,6 +49,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryPlans,
+    MemorySearchSecret,
     MemoryStore,
     MemoryWakes,
 )
@@ -325,9 +326,16 @@ class FaultyStore(_Faulty[MemoryStore]):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         return self._write(
-            "save", self._inner.save, task, seen=seen, history=history, inputs=inputs
+            "save",
+            self._inner.save,
+            task,
+            seen=seen,
+            history=history,
+            inputs=inputs,
+            search=search,
         )
 
     def inputs(self, task: Task, names: Collection[str]) -> Mapping[str, Json]:
@@ -402,6 +410,13 @@ class FaultyPlans(_Faulty[MemoryPlans]):
 
     def plan(self, plan_hash: str) -> Plan | None:
         return self._around("plan", self._inner.plan, plan_hash)
+
+
+class FaultySearchSecret(_Faulty[MemorySearchSecret]):
+    """The secret of search keys, with faults of a MemorySearchSecret."""
+
+    def __call__(self) -> bytes:
+        return self._around("search_secret", self._inner)
 
 
 class FaultyLeases(_Faulty[MemoryLeases]):

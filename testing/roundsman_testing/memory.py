@@ -15,6 +15,7 @@ from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLDS, DynamoHolds
+from roundsman.aws.dynamodb.search import DynamoSearchSecret
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.dynamodb.wakes import WAKES, DynamoWakes
@@ -30,6 +31,7 @@ from roundsman_testing.dynamodb.schemas import Tables, create_tables
 from roundsman_testing.dynamodb.tables import MemoryDynamoDB
 
 T = TypeVar("T")
+SEARCH_SECRET = b"the secret of search in tests"
 TABLES = Tables("TasksTable", "OrdersTable", "ControlTable", "HistoryTable")
 
 
@@ -78,10 +80,11 @@ class MemoryStore(DynamoStore):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         """Store a decision and its history rows, if the stored version is still `seen`."""
         with self._deciding(task):
-            return super().save(task, seen=seen, history=history, inputs=inputs)
+            return super().save(task, seen=seen, history=history, inputs=inputs, search=search)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that owed statuses and alerts were sent, without a new version."""
@@ -232,6 +235,19 @@ class MemoryAgentBoard(DynamoAgentBoard):
             clock=clock,
             keep_for=keep_for,
             depth_of=depth_of,
+        )
+
+
+class MemorySearchSecret(DynamoSearchSecret):
+    """The secret of search keys over tables in memory: the same in each run of a test."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None, clock: Clock = lambda: 0) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(
+            self.tables.client,
+            control_table=TABLES.control,
+            clock=clock,
+            made=lambda: SEARCH_SECRET,
         )
 
 

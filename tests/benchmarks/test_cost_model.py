@@ -159,6 +159,17 @@ def test_each_part_grows_with_what_it_is_for() -> None:
     assert slower == pytest.approx(usd(MANY, "the supervisor's writes") / 5)
 
 
+def test_each_field_of_search_is_one_write_unit_and_an_entry() -> None:
+    one, three = (replace(MANY, search_fields=fields) for fields in (1, 3))
+    for wanted in (one, three):
+        more = units_of(wanted, FIGURES, PRICES).write_units
+        more -= units_of(MANY, FIGURES, PRICES).write_units
+        assert more == pytest.approx(wanted.search_fields)
+    stored = [usd(wanted, "storage") for wanted in (MANY, one, three)]
+    assert stored[2] - stored[0] == pytest.approx(3 * (stored[1] - stored[0]))
+    assert stored[0] < stored[1] < 2 * stored[0]
+
+
 def test_the_sum_is_that_of_its_lines_and_no_line_is_negative() -> None:
     found = bill(Wanted(3e6))
     assert found.usd() == pytest.approx(sum(line.usd for line in found.lines))

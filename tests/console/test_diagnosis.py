@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.plan import Otherwise
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.situations import Asleep, AwaitsSignal
+from roundsman.model.situations import Asleep, AwaitsCallback, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman_console.facts.order.order_facts import OrderFacts, SchedulerNow
@@ -317,6 +318,20 @@ def test_a_step_that_waits_for_its_signal_says_which_and_how_to_send_it() -> Non
     over = diagnosis_of(active(late))
     assert over.case == "retry_late"
     assert "a supervisor to end the wait charge, which was over 3 s ago" in over.sentence
+
+
+def test_a_step_that_goes_on_without_its_signal_or_its_callback_says_so() -> None:
+    awaits = StepRecord(situation=AwaitsSignal(until=AT + 120_000, since=AT - 60_000))
+    before = plan()
+    goes_on = replace(before.steps["charge"], otherwise=Otherwise(None))
+    made = replace(SEEN, plan=replace(before, steps={**before.steps, "charge": goes_on}))
+    found = diagnosis_of(active(awaits), made)
+    assert "without a signal, it goes on then; resolved as done, it ends now" in found.evidence[1]
+    asks = StepRecord(situation=AwaitsCallback(lock="l", until=AT + 120_000), started_at=AT)
+    assert "if nobody does, the step goes on without the answer" in (
+        diagnosis_of(active(asks), made).evidence
+    )
+    assert "without the answer" not in str(diagnosis_of(active(asks)).evidence)
 
 
 def test_a_sleep_that_is_over_is_the_supervisors_matter() -> None:

@@ -302,6 +302,7 @@ def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
         "olderThan": 7200,
         "newerThan": None,
         "group": None,
+        "foundBy": None,
         "tags": {"tenant": "a"},
         "leftOut": False,
         "startsWith": None,

@@ -133,15 +133,15 @@ def test_what_the_tables_could_not_tell_is_an_error(
 
 def test_a_right_to_rows_names_them_and_one_to_all_rows_names_none(stacks: Stacks) -> None:
     reads, writes, messages, _ = row(rights_of_roles(*stacks), "SubmissionRole")
-    assert "`ControlTable` (put rows `plan#*`, `rejected#*`)" in writes
-    assert "ControlTable" not in reads
+    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `search`)" in writes
+    assert "`ControlTable` (row `search`)" in reads
     assert messages == "receive and delete `SubmissionQueue`"
     assert "`OrderID` of `OrdersTable`" in row(rights_of_people(*stacks), "SubmitterPolicy")[0]
     allow(stacks, "SubmissionRole", "dynamodb:Query", arn("HistoryTable"))
     allow(stacks, "SubmissionRole", "dynamodb:DeleteItem", arn("ControlTable"))
     reads, writes, *_ = row(rights_of_roles(*stacks), "SubmissionRole")
     assert "`HistoryTable`" in reads
-    assert "`ControlTable` (put rows `plan#*`, `rejected#*`; delete)" in writes
+    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `search`; delete)" in writes
 
 
 def test_a_statement_that_only_an_option_adds_is_in_the_table(stacks: Stacks) -> None:

@@ -244,6 +244,7 @@ class Records:
             # Since when the key is known is asked only where it is not stored until when.
             key_until=over(forgotten_at, now),
             left_out=record.left_out,
+            unanswered=record.unanswered,
             # Of one that awaits its result, only whether there is time to be given back is asked.
             finished_at=over(record.finished_at, now, 1) if record.awaits_result else None,
             # When others finished, result and other errors are for people and for probes.

@@ -214,6 +214,22 @@ DEPOSIT = replace(paid, name="deposit", after=())
 TWO_WAITS = replace(SLEEPS, plan=plan(DEPOSIT, replace(paid, after=(DEPOSIT,))))
 PAID_FIRST = replace(paid, after=())
 PAID_BESIDE = replace(SLEEPS, plan=plan(briefly, PAID_FIRST, on_failure=Archive()))
+GOES_ON = replace(paid, otherwise=0)
+UNPAID = replace(
+    SIGNALLED,
+    plan=plan(
+        briefly,
+        GOES_ON,
+        replace(step("b", GOES_ON, retry=ONCE), when="came.paid"),
+        replace(step("c", GOES_ON, retry=ONCE), when="!(came.paid)"),
+    ),
+)
+asking = replace(briefly, otherwise=0)
+UNANSWERED = replace(
+    ASKS,
+    plan=plan(asking, step("b", asking, retry=ONCE)),
+    endings=("asks outside", "refused"),
+)
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -323,7 +339,13 @@ SMALL: dict[str, Configuration] = {
     "a wait for a signal, two schedulers, one in pieces": replace(
         SIGNALLED, plan=plan(PAID_FIRST, step("b", PAID_FIRST, retry=ONCE)), schedulers=1
     ),
+    "a signal that does not come, and whose task goes on, a crash": replace(UNPAID, crashes=1),
+    "a signal that does not come, and whose task goes on or is cancelled": replace(
+        UNPAID, commands=asked("signal", "cancel")
+    ),
     "a step that asks outside": repeated(ASKS),
+    "a step that goes on without an answer": UNANSWERED,
+    "a step that goes on without an answer, a crash": replace(UNANSWERED, crashes=1),
     "a step that is polled": repeated(POLLED),
     "a step that is polled, a crash": replace(POLLED, crashes=1),
     "a step that asks outside, and reminds": repeated(REMINDS),

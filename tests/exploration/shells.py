@@ -28,14 +28,20 @@ from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
-from roundsman.model.task import REJECTION, StepError, StepRecord, StepToAdd, Task
+from roundsman.model.task import LATE_ANSWER, REJECTION, StepError, StepRecord, StepToAdd, Task
 from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
 from roundsman.wire.messages import NEEDS_ERROR, AgentRequest, Reply
-from roundsman_testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman_testing.memory import (
+    MemoryGroups,
+    MemoryLeases,
+    MemoryPlans,
+    MemorySearchSecret,
+    MemoryStore,
+)
 from roundsman_testing.recording import RecordingOutbox
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
@@ -255,6 +261,7 @@ class Shells:
             clock=desk.clock,
             jitter=lambda: JITTER,
             instance=INSTANCE,
+            search_secret=MemorySearchSecret(),
         )
 
     def _supervisor(self, desk: "Desk", world: World) -> Supervisor:
@@ -383,11 +390,14 @@ class Desk(MemoryStore):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         if self.committed:
             self._remember(task)
             return Saved()
-        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs))
+        saved = self._write(
+            "save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs, search=search)
+        )
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)
@@ -449,8 +459,9 @@ class Groups(MemoryGroups):
             return super().open(group)  # nothing is owed for it, and nothing waits for it
         self._desk.check()
         found = super().open(group)
-        owed_at = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
         name = "unexpected_error" if group.how == RETRIED else "task_archived"
+        alerts = [owed for owed in self._desk.in_hand.owed if owed.kind == "alert"]
+        owed_at = [owed.at for owed in alerts if owed.name != LATE_ANSWER]
         self._desk.outbox.note("alert", name, iso(max(owed_at, default=0)))
         return found
 

@@ -84,7 +84,7 @@ JUDGED = {
         *("operation", "situation", "failure_count", "started_at", "agent", "round", "acts_until"),
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_window", "polling", "signal", "wait_ended_at", "error"),
-        *("key_until", "left_out", "finished_at"),
+        *("key_until", "left_out", "finished_at", "unanswered"),
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},

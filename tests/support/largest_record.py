@@ -182,6 +182,7 @@ def full_step(text: Text) -> StepRecord:
         read_past_at=LATE,
         key_since=LATE,
         key_until=LATE,
+        unanswered=True,
         left_out=LeftOut(
             text(LONGEST_WHY_LEFT_OUT), LARGEST_KEPT_RESULT, MOST_RESULT_ROWS - 1, lacks_steps=True
         ),

@@ -51,11 +51,13 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
 
 
 def _is_late_answer(before: Task, event: Event) -> bool:
-    """Whether the event is the first answer to a callback after the undo of its step."""
-    if not isinstance(event, Replied) or not event.callback or not before.ended:
+    """Whether the event is the first answer to a callback after the undo of its step, or after its
+    step went on without it."""
+    if not isinstance(event, Replied) or not event.callback:
         return False
     record = before.step(event.step)
-    return record.process_state is ProcessState.UNDONE and record.wait_ended_at is not None
+    undone = before.ended and record.process_state is ProcessState.UNDONE
+    return (undone or record.unanswered) and record.wait_ended_at is not None
 
 
 def check_group(before: Task, task: Task) -> None:

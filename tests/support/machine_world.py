@@ -79,6 +79,7 @@ class StepOptions(TypedDict, total=False):
     next_agent_on: tuple[str, ...]
     key_lifetime: timedelta | None
     probe_outlives_key: bool
+    otherwise: object
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:

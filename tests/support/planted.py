@@ -27,9 +27,11 @@ def no_version_condition(patch: pytest.MonkeyPatch) -> None:
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         del seen
-        return save(store, task, seen=stored(store, task), history=history, inputs=inputs)
+        before = stored(store, task)
+        return save(store, task, seen=before, history=history, inputs=inputs, search=search)
 
     def clears(store: MemoryStore, task: Task) -> Saved | Superseded:
         return clear_owed(store, replace(task, version=stored(store, task)))

@@ -92,6 +92,8 @@ from roundsman.model.task import (
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
+from roundsman.scheduler.scheduler import Scheduler
+from roundsman.submission.submission import Submission
 from roundsman.supervisor import bulk_runs
 from roundsman.wire.messages import AgentRequest, status_body
 from roundsman_testing import Invariant
@@ -393,11 +395,16 @@ def no_history(patch: Patch) -> None:
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         del history
-        return save(self, task, seen=seen, inputs=inputs)
+        return save(self, task, seen=seen, inputs=inputs, search=search)
 
     patch.setattr(MemoryStore, "save", saves)
+
+
+def erased_orders_that_are_found(patch: Patch) -> None:
+    patch.setattr(tasks, "SEARCH_ATTRIBUTES", ("Another",))
 
 
 def ends(change: Callable[[Termination], Termination | None]) -> Callable[[Patch], None]:
@@ -536,7 +543,7 @@ def orders_of_open_tasks_that_expire(patch: Patch) -> None:
     patch.setattr(
         DynamoStore,
         "_order_write",
-        lambda self, task: [] if task.expires_at is None else write(self, task),
+        lambda self, task, *keys: [] if task.expires_at is None else write(self, task, *keys),
     )
 
 
@@ -733,6 +740,13 @@ PLANTS = (
         "an erased history stays",
         returns(MemoryStore, "erase_history", None),
     ),
+    Plant(Invariant.FOUND, "no order is found by a field", returns(Submission, "_search_keys", ())),
+    Plant(
+        Invariant.FOUND,
+        "a corrected order is found as before",
+        returns(Scheduler, "_new_search_keys", None),
+    ),
+    Plant(Invariant.FOUND, "an erased order is found", erased_orders_that_are_found),
     Plant(Invariant.RATE, "a bulk run sends at the fastest rate", the_fastest_rate),
     Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
     Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),

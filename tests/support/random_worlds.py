@@ -2,11 +2,12 @@
 
 Orders with and without many lines, a step of two agents, keys that their service forgets, steps
 that add others or what they may not add, a scheduler that is behind, an agent with a rate limit,
-one on hold, commands, an order that is begun again, orders that are erased, orders that are
-archived, and a bulk run over those. In every second world orders are kept for a month, else for
-ever. In every fifth world orders sleep and are polled, in another fifth they wait for signals, and
-in another parts of completed orders are taken back. In every tenth world results are too long, and
-a person gives those that orders wait for. All of it is drawn from the seed.
+one on hold, commands, an order that is corrected and begun again, orders that are erased, orders
+that are archived, and a bulk run over those. Orders are found by a field. In every second world
+orders are kept for a month, else for ever. In every fifth world orders sleep and are polled, in
+another fifth they wait for signals, and in another parts of completed orders are taken back. In
+every tenth world results are too long, and a person gives those that orders wait for. All of it is
+drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -92,6 +93,7 @@ WORKFLOW = Workflow(
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=1),
+    search=("input.email",),
 )
 FORGETFUL = replace(
     WORKFLOW,
@@ -313,7 +315,8 @@ class RandomWorld:
     def _begin_again(self) -> None:
         """Begin one of the cancelled orders again."""
         for order in self._that_are(TaskState.CANCELLED)[:1]:
-            self.world.operator.resubmit(order, again=True)
+            again = {"email": "somebody-else@mail.example"}
+            self.world.operator.resubmit(order, again=True, sets=again)
 
     def _begin_bulk_run(self) -> None:
         """Begin again what is archived; the mail may still be refused."""

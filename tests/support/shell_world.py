@@ -35,6 +35,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryPlans,
+    MemorySearchSecret,
     MemoryStore,
 )
 from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
@@ -101,6 +102,7 @@ class Shells:
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=self.clock,
             shards=SHARDS,
+            search_secret=MemorySearchSecret(tables=self.store.tables),
             order_retention=self.order_retention,
         )
 
@@ -119,6 +121,7 @@ class Shells:
             clock=self.clock,
             jitter=lambda: self.jitter,
             instance=instance,
+            search_secret=MemorySearchSecret(tables=self.store.tables),
         )
 
     def supervisor(

@@ -1,10 +1,12 @@
-"""Stories of signals, for the tables of transitions."""
+"""Stories of signals, and of answers that do not come, for the tables of transitions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from roundsman.definition.workflow import Signal
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from tests.support.machine_world import T0, World, begun, plan, step
 
@@ -67,6 +69,36 @@ def begun_again_after_a_cancellation() -> World:
     return world
 
 
+def never_comes_and_its_task_goes_on_without_it() -> World:
+    world = begun(replace(PAID, otherwise=None), step("b", "paid"))
+    world.wait(600).inspect()
+    world.start()
+    return world
+
+
+def completes_its_task_by_not_coming() -> World:
+    world = begun(replace(PAID, otherwise=None))
+    world.wait(600).inspect()
+    return world
+
+
+def a_callback_does_not_come_and_its_answer_comes_later() -> World:
+    world = begun(step("a", otherwise=7))
+    [(_, token)] = world.requests
+    world.waits_for_callback("a", 600)
+    world.overdue("a")
+    world.reply("a", Outcome.SUCCEEDED, lock=token, callback=True)
+    return world
+
+
+def a_job_is_never_done() -> World:
+    world = begun(step("a", otherwise=7))
+    world.is_not_done("a", 60, 600)
+    world.wait(601).start()
+    world.is_not_done("a", 60, 600)
+    return world
+
+
 SIGNAL_STORIES: list[Callable[[], World]] = [
     comes_before_its_task_begins,
     comes_when_its_task_should_begin,
@@ -76,4 +108,8 @@ SIGNAL_STORIES: list[Callable[[], World]] = [
     comes_while_another_step_is_performed,
     given_more_time_and_then_ended_by_a_person,
     begun_again_after_a_cancellation,
+    never_comes_and_its_task_goes_on_without_it,
+    completes_its_task_by_not_coming,
+    a_callback_does_not_come_and_its_answer_comes_later,
+    a_job_is_never_done,
 ]

@@ -45,6 +45,17 @@ def with_step(**values: object) -> Change:
     return lambda application: replace(application, workflows=(workflow,))
 
 
+def with_search(*fields: str, with_index: bool = False) -> Change:
+    """Fields by which orders are found, and a stack with an index for one of them, or for none."""
+    holds: Json = {"Fn::Equals": [int(with_index), 1]}
+
+    def make(application: Application) -> Application:
+        indexed = changed(application, put("Conditions/Searches1", holds))
+        return replace(indexed, workflows=(replace(present, search=fields),))
+
+    return make
+
+
 def with_code(*names: str) -> Change:
     """The code of these agents, which bind no step."""
     agents = {name: Agent(name) for name in names}
@@ -226,6 +237,16 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
         (
             put("GiftWrapFunction/Environment/Variables/SERVICE_URL", "wrap.example.com"),
             "GiftWrapFunction: ServiceUrl must be an address",
+        ),
+    ),
+    blocks.search_indexes: (
+        (
+            with_search("input.child", "input.gift.size"),
+            "present: orders are found by 2 of their fields, and the orders have 0 indexes",
+        ),
+        (
+            with_search("input.child", "input.gift.size", with_index=True),
+            "the orders have 1 indexes for that: set SearchFields of the engine's block to 2",
         ),
     ),
     blocks.layers: (
@@ -421,6 +442,7 @@ ADDITIONS: Mapping[str, Fault | Change] = {
     "a variable of an agent": put("GiftWrapFunction/Environment/Variables/PAPER", "red"),
     "a layer of an agent": put("GiftWrapFunction/Layers", THREE_LAYERS),
     "a service of AWS": allow("GiftWrapRole", "ses:SendEmail", "arn:aws:ses:::identity/x.example"),
+    "a field of search with its index": with_search("input.child", with_index=True),
     "a queue": put("Resources/NewsQueue", QUEUE),
     "an alarm": put(
         "Resources/NewsAlarm",

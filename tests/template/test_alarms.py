@@ -7,6 +7,7 @@ from typing import TypeAlias
 from roundsman_dev.check.reading import (
     STACK,
     at,
+    chosen,
     functions,
     mappings_in,
     reference,
@@ -15,6 +16,7 @@ from roundsman_dev.template import Document, Json
 from tests.support.template_reading import (
     ENGINE_TABLES,
     METRICS_NAMESPACE,
+    NO_VALUE,
     alarms,
     dead_letter_queues,
     environment,
@@ -27,6 +29,7 @@ SUPERVISOR_ALARM = "SupervisorHasNotRunAlarm"
 
 Dimensions: TypeAlias = frozenset[str]
 ALL: Dimensions = frozenset()
+INDEXES = "GlobalSecondaryIndexes"
 SERVICE: Dimensions = frozenset({"service"})
 OWN = "the stack"
 """Stands for METRICS_NAMESPACE in the tables below."""
@@ -167,10 +170,12 @@ def test_every_function_has_alarms_on_its_errors_and_throttles_and_the_superviso
     drop("OrdersWriteThrottlesAlarm/Dimensions"),
 )
 def test_every_table_and_index_has_alarms_on_refused_reads_and_writes(template: Document) -> None:
+    """The indexes of search, which the default has not, are none of them: docs/decisions/0147."""
     indexes = [
         f"{table}/{index['IndexName']}"
         for table in ENGINE_TABLES
-        for index in mappings_in(at(tables(template).get(table), "GlobalSecondaryIndexes"))
+        for index in mappings_in(chosen(template, at(tables(template).get(table), INDEXES)))
+        if index != NO_VALUE
     ]
     for metric in ("ReadThrottleEvents", "WriteThrottleEvents"):
         found = watched(template, "AWS/DynamoDB", metric)

@@ -219,12 +219,12 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"PutItem"},
+        "ControlTable": {"GetItem", "PutItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},
     },
     "SupervisorRole": {
@@ -361,9 +361,11 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 
 ENGINE_ROWS = {
+    ("SchedulerRole", "PutItem"): {"search"},
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
-    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*"},
+    ("SubmissionRole", "GetItem"): {"search"},
+    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "search"},
     ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
 }
 
@@ -377,11 +379,13 @@ ENGINE_ROWS = {
         "holds",
     ),
     in_statement("SubmissionRole", "StoresPlansAndKeepsRejections", "Condition", None),
+    of_rows("SubmissionRole", "MakesAndReadsTheSecretOfSearch", "search", "marks"),
+    of_rows("SchedulerRole", "MakesTheSecretOfSearch", "search", "leases"),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )
 def test_the_engine_writes_its_own_rows_only(template: Document) -> None:
     """The scheduler failure groups and read marks, the supervisor these, leases and bulk runs,
-    submission plans."""
+    submission plans; submission and the scheduler the secret of search."""
     for (role, action), rows in ENGINE_ROWS.items():
         assert keys_granted(template, role, action, "ControlTable") == rows, role
 

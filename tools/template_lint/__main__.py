@@ -70,6 +70,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "LogLevel": "DEBUG",
     "SupervisorReserved": "2",
     "SnapStart": "true",
+    "SearchFields": "3",
 }
 AGENT_OPTIONS: Mapping[str, str] = {
     "Credential": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:service-AbCdEf",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
     from roundsman_console.aws.group_notes import GroupNotes
     from roundsman_console.aws.ping import StackPing
-    from roundsman_console.aws.task_records import Records
+    from roundsman_console.aws.task_records import IndexEntry, Records
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
@@ -130,6 +130,33 @@ class DeployedStack:
             tasks_table=self.output("TasksTableName"),
             orders_table=self.output("OrdersTableName"),
         )
+
+    def look_by_field(
+        self, path: str, value: str, *, since: int, until: int, newest_first: bool
+    ) -> "list[Iterator[list[IndexEntry]]]":
+        """The orders with this value of a field, from each index that may have them.
+
+        Only those submitted from `since` to `until` (epoch ms), page by page. Raises InspectorError
+        if the stack has no index for fields.
+        """
+        from roundsman.aws.dynamodb.search import INDEXES, DynamoSearchSecret
+        from roundsman.model.search import keys_of_value
+
+        indexes = INDEXES[: int(self.parameters.get("SearchFields", "0"))]
+        if not indexes:
+            raise InspectorError(
+                f"The stack {self.name} has no index of fields. Name the fields in search of the "
+                "workflow, set SearchFields of the engine to their number, and deploy."
+            )
+        table = self.output("ControlTableName")
+        secret = DynamoSearchSecret(self.dynamodb, control_table=table, clock=now).stored()
+        return [
+            self.records.look_by_key(
+                index, key, since=since, until=until, newest_first=newest_first
+            )
+            for key in keys_of_value(path, value, secret)
+            for index in indexes
+        ]
 
     @cached_property
     def plans(self) -> DynamoPlans:

@@ -12,6 +12,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import failure_key, number, read_order, text
+from roundsman.aws.dynamodb.search import look_for_orders
 from roundsman.aws.dynamodb.settled import read_divided
 from roundsman.aws.dynamodb.tasks import DUE_INDEX, FAILURES_INDEX
 from roundsman.aws.errors import aws_errors
@@ -188,6 +189,30 @@ class Records:
         }
         doing, end = f"reading the failures of {key}", since if newest_first else until
         return self._pages(query, doing, "FailedAt", self._page, end)
+
+    def look_by_key(
+        self, index: str, key: str, *, since: int, until: int, newest_first: bool
+    ) -> Iterator[list[IndexEntry]]:
+        """The orders that have this search key in one index, submitted from `since` to `until`.
+
+        They come page by page; the last entry of each page is its end.
+        """
+        pages = look_for_orders(
+            self._client,
+            self._orders or "",
+            index,
+            key,
+            since=since,
+            until=until,
+            newest_first=newest_first,
+            page=self._page,
+        )
+        for page in pages:
+            found = [
+                IndexEntry(one.order_id, one.created_at, created_at=one.created_at) for one in page
+            ]
+            yield [*found, IndexEntry("", found[-1].at, 0)] if found else []
+        yield [IndexEntry("", since if newest_first else until, 0)]
 
     def _pages(
         self, query: "QueryInputTypeDef", doing: str, sort_key: str, size: int, end: int

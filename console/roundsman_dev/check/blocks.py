@@ -218,6 +218,24 @@ def _is_address(value: Json) -> bool:
             return False
 
 
+def search_indexes(application: Application) -> list[str]:
+    """The orders have an index for each field that a workflow names in `search`.
+
+    Without it an order is stored with its value, and nobody finds it by that.
+    """
+    template = application.template
+    table = of_type(template, "AWS::DynamoDB::Table").get("OrdersTable")
+    listed = items(chosen(template, at(table, "GlobalSecondaryIndexes")))
+    found = sum(at(chosen(template, one), "IndexName") is not None for one in listed)
+    return [
+        f"{workflow.name}: orders are found by {len(workflow.search)} of their fields, and the "
+        f"orders have {found} indexes for that: set SearchFields of the engine's block to "
+        f"{len(workflow.search)}; a stack that is deployed takes one more in each deployment"
+        for workflow in application.workflows
+        if len(workflow.search) > found
+    ]
+
+
 def layers(application: Application) -> list[str]:
     """Every function has CoreLayer; submission and the agents have WorkflowsLayer after it. The
     scheduler and the supervisor do not: they act on stored plans, so that a deployment changes no
@@ -249,5 +267,6 @@ RULES: tuple[Rule, ...] = (
     backlog_alarms,
     concurrency,
     service_addresses,
+    search_indexes,
     layers,
 )

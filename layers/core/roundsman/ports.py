@@ -76,6 +76,8 @@ class OrderRow:
     orders are kept for ever."""
     erased_at: int | None = None
     """When the content was erased, and replaced by null, in epoch ms; None if it was not."""
+    search: tuple[str, ...] = ()
+    """The keys by which the order is found (`roundsman.model.search`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,12 @@ class TaskStore(Protocol):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         """Store a decision and its history rows together, if the stored version is `seen`.
 
-        `inputs` has the inputs of the steps that the decision adds, by record name.
+        `inputs` has the inputs of the steps that the decision adds, by record name. `search` has
+        the keys by which the order is found from then on; None if they stay as they are.
 
         Returns Superseded, and stores nothing, if the version is another, or if the record is of
         another task with the same id: one with another `created_at`.

@@ -55,8 +55,25 @@ TASKS: "CreateTableInputTypeDef" = {
 
 ORDERS: "CreateTableInputTypeDef" = {
     "TableName": "OrdersTable",
-    "AttributeDefinitions": [{"AttributeName": "OrderID", "AttributeType": "S"}],
+    "AttributeDefinitions": [
+        {"AttributeName": "OrderID", "AttributeType": "S"},
+        {"AttributeName": "CreatedAt", "AttributeType": "N"},
+        {"AttributeName": "Search1", "AttributeType": "S"},
+        {"AttributeName": "Search2", "AttributeType": "S"},
+        {"AttributeName": "Search3", "AttributeType": "S"},
+    ],
     "KeySchema": [{"AttributeName": "OrderID", "KeyType": "HASH"}],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": f"search{number}",
+            "KeySchema": [
+                {"AttributeName": f"Search{number}", "KeyType": "HASH"},
+                {"AttributeName": "CreatedAt", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+        for number in (1, 2, 3)
+    ],
 }
 
 CONTROL: "CreateTableInputTypeDef" = {

@@ -88,7 +88,8 @@ class Attempts:
             if counted and record.round == earlier.round:
                 yield from self._of_failure(plan, before, after, name, now)
                 yield from _of_number(plan, before, after, name)
-            if record.process_state is ProcessState.PROCESSED and not asked:
+            answered = record.process_state is ProcessState.PROCESSED and not record.unanswered
+            if answered and not asked:
                 step = plan.for_task(after).steps.get(name)
                 if step is not None and step.sleeps:
                     yield from self._of_sleep(step, before, after, now)

@@ -18,6 +18,7 @@ from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.due import is_closed
 from roundsman.engine.newly_owed import end_status
 from roundsman.model.failure import Group
+from roundsman.model.situations import AwaitsCallback, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.alert import Alert
@@ -148,6 +149,7 @@ def of_change(
         return
     yield from _of_input(before, after)
     yield from _of_signals(plan, before, after)
+    yield from _of_unanswered(plan, before, after, now + slack)
     expanded = plan.for_task(after)
     for name, record in after.steps.items():
         earlier = before.step(name)
@@ -212,7 +214,7 @@ def _of_signals(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
         step = plan.for_task(after).steps.get(name)
         was = before.step(name).process_state
         done = record.process_state is ProcessState.PROCESSED is not was
-        if not done or step is None or step.signal is None:
+        if not done or step is None or step.signal is None or record.unanswered:
             continue
         signal = unread.get(record.signal or "")
         if signal is None:
@@ -227,6 +229,33 @@ def _of_signals(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
         if left.intersection(of_name[: of_name.index(signal.id)]):
             what = f"{name} is Processed by a signal before which another came"
             yield Broken(Invariant.RESULT, after.task_id, what)
+
+
+def _of_unanswered(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Broken]:
+    """Check that a step goes on without an answer only once its time is over, and as planned."""
+    for name, record in after.steps.items():
+        earlier = before.step(name)
+        if not record.unanswered or earlier.unanswered:
+            continue
+        step = plan.for_task(after).steps[name]
+        if step.otherwise is None or step.otherwise.value != record.result:
+            what = f"{name} goes on without an answer, but not with the otherwise of its plan"
+            yield Broken(Invariant.RESULT, after.task_id, what)
+        if not _has_waited(earlier, now):
+            what = f"{name} goes on without an answer before its time is over"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+
+
+def _has_waited(record: StepRecord, now: int) -> bool:
+    """Whether the step has waited as long as it may: for a signal, a callback or its last poll."""
+    waits = record.situation
+    if isinstance(waits, AwaitsSignal):
+        return waits.until <= now
+    if isinstance(
+        waits, AwaitsCallback
+    ):  # a late one is given time, for its answer may be read yet
+        return min(waits.until, waits.late_since or waits.until) <= now
+    return record.polling is not None and record.polling.is_over(now)
 
 
 def _of_version(before: Task, after: Task) -> Iterator[Broken]:

@@ -8,16 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from roundsman.aws.dynamodb.codec import SEARCH_ATTRIBUTES
 from roundsman.definition.plan import Plan
 from roundsman.engine.masks import named_values
 from roundsman.model.corrections import path_text
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.masked_values import WHOLE_WORD_BELOW, leaves
+from roundsman.model.search import search_keys
 from roundsman.model.task import Task, step_of
 from roundsman.wire.alert import Alert
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.rules import Blame, Broken, Invariant
+from roundsman_testing.memory import SEARCH_SECRET
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -139,6 +142,57 @@ class OrderRows:
         if task.expires_at is None or self._retention is None:
             return None
         return task.expires_at + max(0, self._retention - task.retain_for)
+
+
+class SearchKeys:
+    """Follows the search keys of order rows and checks FOUND.
+
+    The caller reports each write of an order row (`written`) and of a record (`of_record`), and
+    asks after each event for what does not agree (`disagree`).
+    """
+
+    def __init__(self) -> None:
+        self._stored: dict[str, Collection[str]] = {}
+        self._plans: dict[str, str] = {}
+        self._changed: set[str] = set()
+
+    def written(self, old: Item | None, new: Item | None) -> None:
+        """Note the search keys of an order row."""
+        order_id = str((new or old or {})["OrderID"].get("S"))
+        if new is None:
+            self._stored.pop(order_id, None)
+        else:
+            self._stored[order_id] = [str(new[n].get("S")) for n in SEARCH_ATTRIBUTES if n in new]
+            self._changed.add(order_id)
+
+    def of_record(self, before: Task | None, task: Task) -> None:
+        """Note the plan whose fields count: that of the submission, or of the last correction."""
+        if before is None or len(task.corrections) > len(before.corrections):
+            self._plans[task.task_id] = task.plan
+            self._changed.add(task.task_id)
+
+    def forget(self) -> None:
+        """Forget which plans count, as after a restore to a time before a correction."""
+        self._plans.clear()
+
+    def disagree(
+        self,
+        tasks: Mapping[str, Task],
+        content_of: Callable[[str], Json],
+        plan_of: Callable[[str], Plan | None],
+    ) -> Iterator[Broken]:
+        """Check the orders of which the row or the input has changed since the last call."""
+        for order_id in sorted(self._changed & self._stored.keys() & self._plans.keys()):
+            plan, content = plan_of(self._plans[order_id]), content_of(order_id)
+            wanted: Collection[str] = ()
+            if plan is not None and content is not None:
+                given = tasks[order_id].input(content)
+                wanted = search_keys(plan.search, plan.masked, given, lambda: SEARCH_SECRET)
+            found = self._stored[order_id]
+            if sorted(found) != sorted(wanted):
+                what = f"it is found by {sorted(found)}, and not by {sorted(wanted)}"
+                yield Broken(Invariant.FOUND, order_id, what)
+        self._changed.clear()
 
 
 class Contents:

@@ -40,7 +40,7 @@ from roundsman_testing.invariants.rules import (
     of_stored,
 )
 from roundsman_testing.invariants.statuses import Statuses
-from roundsman_testing.invariants.stored import Contents, OrderRows, RowsOfTasks
+from roundsman_testing.invariants.stored import Contents, OrderRows, RowsOfTasks, SearchKeys
 from roundsman_testing.ledger import Ledger
 from roundsman_testing.memory import TABLES
 
@@ -105,6 +105,7 @@ class InvariantWatch:
         self._histories: dict[str, None] = {}
         self._rows = RowsOfTasks()
         self._order_rows = OrderRows(order_retention)
+        self._search_keys = SearchKeys()
         self._contents = Contents()
         self._inputs = Inputs(self._contents.of)
         self._bulk_runs = BulkRunRows()
@@ -151,6 +152,7 @@ class InvariantWatch:
             for item in items:
                 self.on_stored(table, None, item)
         self._histories.clear()
+        self._search_keys.forget()
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self._keys.forget()
@@ -204,6 +206,7 @@ class InvariantWatch:
         self.broken += self.claims.of_change(before, task, now)
         same = before is not None and before.created_at == task.created_at
         self._contents.of_record(before if same else None, task)
+        self._search_keys.of_record(before if same else None, task)
         self._of_promises(plan, before if same else None, task, now)
         if before is not None and before.state in BEGUN_ANEW and not task.ended:
             # It has forgotten the steps that were added to it, which may be added once more.
@@ -251,6 +254,7 @@ class InvariantWatch:
         elif table == TABLES.orders:
             self._contents.written(old, new)
             self._order_rows.written(old, new)
+            self._search_keys.written(old, new)
         elif is_row(item):
             self._rows.of_row(old, new)
         else:
@@ -365,6 +369,7 @@ class InvariantWatch:
         self.broken += chain(
             self._rows.disagree(),
             self._order_rows.disagree(self.tasks),
+            self._search_keys.disagree(self.tasks, self._contents.of, self._plan_of),
             self._bulk_runs.skipped(),
             self._contents.told(self.tasks, self._plan_of),
         )

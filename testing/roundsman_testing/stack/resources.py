@@ -225,6 +225,8 @@ def _holds(condition: Json, values: Mapping[str, str]) -> bool:
     match condition:
         case {"Fn::Not": [inner]}:
             return not _holds(inner, values)
+        case {"Fn::Or": [*inner]}:
+            return any(_holds(one, values) for one in inner)
         case {"Fn::Equals": [one, other]}:
             return _text(one, values) == _text(other, values)
         case _:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from roundsman.agents.agent import Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR, DynamoReadNotes
+from roundsman.aws.dynamodb.search import INDEXES, look_for_orders
 from roundsman.engine.due import START_WITHIN
 from roundsman.errors import (
     CallRefused,
@@ -32,6 +33,7 @@ from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.search import keys_of_value
 from roundsman.model.senders import Senders
 from roundsman.model.situations import EVERY_ORDER, Ended, NotBegun
 from roundsman.model.task import Task
@@ -66,6 +68,7 @@ from roundsman_testing.faults import (
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
+    FaultySearchSecret,
     FaultyStore,
     FaultyWakes,
 )
@@ -80,6 +83,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryPlans,
+    MemorySearchSecret,
     MemoryStore,
     MemoryWakes,
     tables_in_memory,
@@ -243,6 +247,7 @@ class Processes:
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
+        self._search_secret = self._new_search_secret()
         self._queues = queues
 
     def _holds_in_force(self) -> Sequence[Hold]:
@@ -328,6 +333,7 @@ class Processes:
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("submission"),
             shards=SHARDS,
+            search_secret=self._search_secret,
             order_retention=self._order_retention,
         )
         results, rejections = [], []
@@ -373,6 +379,7 @@ class Processes:
             clock=self._clock_of("scheduler"),
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
+            search_secret=self._search_secret,
         )
 
     def _board(self) -> FaultyBoard:
@@ -512,6 +519,29 @@ class Processes:
             return
         plans = MemoryPlans(tables=self.tables, clock=self._clock)
         self._faulty_plans = FaultyPlans(plans, self.faults)
+        self._search_secret = self._new_search_secret()
+
+    def found(self, path: str, value: str) -> list[str]:
+        """The ids of the orders that are found by a value of the field at the path, oldest first.
+
+        Tables are read even while functions cannot read them.
+        """
+        client = self.tables.client
+        with self.tables.down(is_down=False):
+            secret = MemorySearchSecret(tables=self.tables).stored()
+            found = {
+                (one.created_at, one.order_id)
+                for key in keys_of_value(path, value, secret)
+                for index in INDEXES
+                for page in look_for_orders(client, TABLES.orders, index, key)
+                for one in page
+            }
+        return [order_id for _, order_id in sorted(found)]
+
+    def _new_search_secret(self) -> FaultySearchSecret:
+        """What an instance reads the secret of search keys with."""
+        secret = MemorySearchSecret(tables=self.tables, clock=self._clock)
+        return FaultySearchSecret(secret, self.faults)
 
     def forget_instances(self) -> None:
         """Replace the instances of all functions."""

@@ -29,6 +29,7 @@ from roundsman.model.events import CommandSource, HistoryRow, Resubmit
 from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json
+from roundsman.model.search import value_text
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.events import with_signal_id
 from roundsman.submission.service_events import ListedSources
@@ -611,6 +612,17 @@ class World:
         Of a message that has no id, such as an event of S3, this is how a test finds its order.
         """
         return list(self.processes.watch.tasks)
+
+    def search(self, field: str, value: Json) -> list[str]:
+        """The ids of the orders that operators find by this value of a field, oldest first.
+
+        `field` is one that `Workflow.search` names, such as `input.customerId`. Raises ValueError
+        for a value by which no order can be found, such as None.
+        """
+        text = value_text(value)
+        if not text:
+            raise ValueError(f"no order is found by {value!r}: give a text, a number or a bool")
+        return self.processes.found(field.removeprefix("input."), text)
 
     def history(self, order_id: str) -> list[HistoryRow]:
         """The history rows of the task, oldest first."""

@@ -107,3 +107,15 @@ def test_a_request_is_as_it_was_after_its_answer() -> None:
     ask(agent, Clock(), asked)
     ask(agent, Clock(), asked)
     assert len(set(seen.given)) == 1
+
+
+def test_a_function_sees_which_preceding_steps_nobody_has_answered() -> None:
+    agent = Agent("payment")
+    seen: list[bool] = []
+
+    @agent.performs(charge_card)
+    def charge(asked: StepRequest) -> None:
+        seen.extend(asked.came(name) for name in ("approve", "pick", "pick[1]", "pick[0]", "quote"))
+
+    ask(agent, Clock(), request(unanswered=("approve", "pick[1]")))
+    assert seen == [False, False, False, True, True]

@@ -29,7 +29,10 @@ ALERTS: Mapping[str, Callable[[], Alert]] = {
     "closed": lambda: breaker_closed_alert("payment", since=T0, now=T0 + 60_000),
     "closed, of unknown age": lambda: breaker_closed_alert("payment", since=None, now=T0),
     "foreign": lambda: foreign_command_alert("cancel", "ord-1", "ops", "AROA:somebody"),
-    "late answer": lambda: late_answer_alert("ord-1", "orders", "approve"),
+    "late answer": lambda: late_answer_alert("ord-1", "orders", "approve", went_on=False),
+    "late answer after it went on": lambda: late_answer_alert(
+        "ord-1", "orders", "approve", went_on=True
+    ),
     **{
         f"{kind}, {news}": partial(stack_fault_alert, news, StackFault(kind, "PayQueue", T0, 2), T0)
         for kind in FaultKind

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import pytest
 
-from roundsman.definition.plan import NEWEST_PLAN_VERSION, SleepForPlan, SleepUntilPlan, read_plan
+from roundsman.definition.plan import WAITS_PLAN_VERSION, SleepForPlan, SleepUntilPlan, read_plan
 from roundsman.definition.workflow import (
     MOST_ADDED,
     NamedStep,
@@ -53,7 +53,7 @@ def test_a_plan_has_the_kinds_and_a_version_of_its_own_and_reads_back_the_same()
     )
     document = parse_json(made.text)
     assert isinstance(document, dict)
-    assert document["planVersion"] == NEWEST_PLAN_VERSION
+    assert document["planVersion"] == WAITS_PLAN_VERSION
     assert read_plan(made.text) == made
     assert ([*made.kinds], made.most_added, made.kinds_after_no_return) == (
         ["leg", "note"],

@@ -543,7 +543,7 @@ GUEST = "which the input type does not have; the fields of input.guests[] are na
         ("map(&@, input.guests).x", "reads 'x' of a list; put [] after the list"),
         ("!input.truth", "reads 'truth' of true or false, which has no fields; write !(a.b), "),
         ("(input.text == 'a')[0]", "reads the items of true or false"),
-        ("@.nope", "reads 'nope', which does not exist; there are input and results"),
+        ("@.nope", "reads 'nope', which does not exist; there are input, results and came"),
     ],
 )
 def test_what_the_type_does_not_have_is_named(expression: str, message: str) -> None:

@@ -108,7 +108,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     # --- names that an expression reads
     (
         lambda: step(when="order.place.city == 'Ghent'"),
-        "when .* reads 'order', which does not exist; there are input and results",
+        "when .* reads 'order', which does not exist; there are input, results and came",
     ),
     (lambda: step(when="input.lines && total"), "when .* reads 'total', which does not exist"),
     (lambda: step(for_each="lines[?a].b"), "for_each .* reads 'lines', which does not exist"),

@@ -7,16 +7,16 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.plan import Plan
-from roundsman.definition.workflow import Retry
+from roundsman.definition.workflow import Retry, Signal
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain, UnreadableRecord
-from roundsman.model.events import CommandSource, Move, Outcome
+from roundsman.model.events import CommandSource, Move, Outcome, Signalled
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS, Handled
-from roundsman.wire.commands import command_of
+from roundsman.wire.commands import INSPECT, START, Command, command_of
 from roundsman_testing import Fault, Faults
 from roundsman_testing.faults import Crash
 from roundsman_testing.recording import RecordingOutbox
@@ -83,6 +83,26 @@ def test_the_replies_of_a_task_are_one_write_and_each_has_a_version_of_its_own()
     assert [one.reason for one in results] == [
         f"a{n}: processed; b{n}: attempt 1 of 3 claimed" for n in range(WIDTH)
     ]
+
+
+@pytest.mark.parametrize("signal_first", [False, True])
+def test_of_a_signal_and_the_end_of_its_time_in_one_batch_the_signal_counts(
+    signal_first: bool,
+) -> None:
+    paid = Signal("paid", within=timedelta(minutes=5), otherwise=0)
+    shells, faults = started(plan(paid, step("b", paid))), Faults()
+    shells.wait(300)
+    sent = Signalled(CommandSource("pay-7", "application"), "paid", 7)
+    signal = Arrived(command_of(ORDER_ID, sent), "m-signal")
+    others = [
+        Arrived(Command(INSPECT, ORDER_ID), "m-inspect"),
+        Arrived(Command(START, ORDER_ID), "m-start"),
+    ]
+    batch = [signal, *others] if signal_first else [*others, signal]
+    results = list(handled(shells.scheduler(faults).handle(batch)))
+    assert "its signal has come" in results[batch.index(signal)].reason, "each has its own result"
+    assert shells.task().step("paid").result == 7
+    assert not shells.task().step("paid").unanswered
 
 
 def test_no_replies_are_no_calls() -> None:

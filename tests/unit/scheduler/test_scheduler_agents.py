@@ -12,7 +12,13 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.ports import OrderRow
 from roundsman.scheduler.scheduler import Handled, newly_held, outcome_of
 from roundsman.wire.commands import START, Command
-from roundsman_testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
+from roundsman_testing.memory import (
+    MemoryAgentBoard,
+    MemoryGroups,
+    MemoryPlans,
+    MemorySearchSecret,
+    MemoryStore,
+)
 from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest
 from tests.support.one_by_one import OneByOne
 from tests.support.steps import step_record
@@ -49,6 +55,7 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
         clock=lambda: NOW,
         jitter=lambda: 0.5,
         instance="test",
+        search_secret=MemorySearchSecret(),
     )
 
     scheduler.command(Command(START, "ord-1"), "message-1")
@@ -93,6 +100,7 @@ def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_o
         clock=lambda: NOW,
         jitter=lambda: 0.5,
         instance="test",
+        search_secret=MemorySearchSecret(),
     )
 
     handled = scheduler.command(Command(START, "ord-1"), "message-1")
@@ -144,6 +152,7 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
         clock=lambda: NOW,
         jitter=lambda: 0.5,
         instance="test",
+        search_secret=MemorySearchSecret(),
     )
     return outbox, scheduler.command(Command(START, "ord-1"), "message-1")
 

@@ -57,8 +57,10 @@ def stores(patch: Patch, change: Change) -> None:
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
-        return save(self, change(task), seen=seen, history=history, inputs=inputs)
+        task = change(task)
+        return save(self, task, seen=seen, history=history, inputs=inputs, search=search)
 
     patch.setattr(MemoryStore, "save", changed)
 

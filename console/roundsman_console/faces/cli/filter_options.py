@@ -9,7 +9,13 @@ import typer
 
 from roundsman_console.faces.cli.errors import sentences
 from roundsman_console.faces.cli.verb_options import command_with, flag, parameter
-from roundsman_console.facts.orders.filters import FILTERS, Filter, read_tags, tag_help
+from roundsman_console.facts.orders.filters import (
+    FILTERS,
+    Filter,
+    filters_for,
+    read_tags,
+    tag_help,
+)
 from roundsman_console.facts.orders.selection import read_selection
 
 R = TypeVar("R")
@@ -27,7 +33,8 @@ TAG_PARAMETER = "tag"
 
 def filters(*, command: bool = False) -> Iterator[inspect.Parameter]:
     """Yield the filter options as parameters; `command`: beside the arguments of a command."""
-    found = {_parameter_of(one, command=command): one for one in FILTERS.values()}
+    offered = filters_for(command=command)
+    found = {_parameter_of(one, command=command): one for one in offered.values()}
     for name, one in found.items():
         yield _filter(name, one, one.option(command=command))
 

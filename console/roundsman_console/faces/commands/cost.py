@@ -56,6 +56,9 @@ def cost_command(
         float, typer.Option(help="Days of orders in the orders table.")
     ] = D.order_days,
     log_days: Annotated[float, typer.Option(help="Days to keep logs.")] = D.log_days,
+    search_fields: Annotated[
+        int, typer.Option(help="Fields of a workflow's search; each is one write unit an order.")
+    ] = D.search_fields,
     tenants: Annotated[
         bool, typer.Option("--tenants", help="Orders name a tenant: SQS charges fair queues extra.")
     ] = False,
@@ -94,6 +97,7 @@ def cost_command(
                 task_days=task_days,
                 order_days=order_days,
                 log_days=log_days,
+                search_fields=search_fields,
                 tenants=tenants,
                 interval=interval,
                 profile=profile,

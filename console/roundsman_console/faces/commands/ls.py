@@ -35,7 +35,7 @@ from roundsman_console.facts.order.documents import (
     order_summary,
 )
 from roundsman_console.facts.order.lookup import shown_tasks
-from roundsman_console.facts.orders.listing import Page, find
+from roundsman_console.facts.orders.listing import Page, find, removed_words
 from roundsman_console.facts.orders.reasons import reasons_of
 from roundsman_console.facts.orders.selection import Selection
 
@@ -102,8 +102,10 @@ def _print(stack: DeployedStack, page: Page, limit: int) -> None:
     console = results()
     if page.tasks:
         console.print(_table(page.tasks, reasons_of(stack, page.tasks)))
-    elif page.whole:
+    elif page.whole and not page.removed:
         console.print("No tasks.")
+    if page.removed:
+        console.print(inert(removed_words(page.removed)), markup=False)
     for order, problem in page.unreadable.items():
         console.print(plain(f"{order} cannot be read: {problem}", "red"))
     if sentence := _going_on(page, limit):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from roundsman_console.acts.bulk.limits import LONGEST_SELECTION
 from roundsman_console.base.errors import InvalidArgument
-from roundsman_console.facts.orders.filters import FILTERS
+from roundsman_console.facts.orders.filters import FILTERS, filters_for
 from roundsman_console.facts.orders.selection import Selection, read_selection
 
 LONGEST = 1_000
@@ -18,8 +18,9 @@ def asked_of(given: Mapping[str, str], *, command: bool = False) -> dict[str, st
     `command` says whether they are in the form of a command, beside its arguments. Raises
     InvalidArgument for a filter that is too long to be shown again.
     """
+    filters = filters_for(command=command)
     asked = {
-        name: given.get(one.name_for(command=command), "").strip() for name, one in FILTERS.items()
+        name: given.get(one.name_for(command=command), "").strip() for name, one in filters.items()
     }
     for name, text in asked.items():
         if len(text) > LONGEST:
@@ -32,7 +33,11 @@ def asked_of(given: Mapping[str, str], *, command: bool = False) -> dict[str, st
 
 def for_command(asked: Mapping[str, str]) -> dict[str, str]:
     """Return the filters that are used, by their names in the form of a command."""
-    return {FILTERS[name].name_for(command=True): text for name, text in asked.items() if text}
+    return {
+        one.name_for(command=True): text
+        for name, one in filters_for(command=True).items()
+        if (text := asked.get(name))
+    }
 
 
 def selection_of(asked: Mapping[str, str]) -> Selection:
@@ -42,7 +47,7 @@ def selection_of(asked: Mapping[str, str]) -> Selection:
 
 def option_text(asked: Mapping[str, str]) -> str:
     """Return the filters as the options of a command, for the record of a bulk run."""
-    used = ((one, asked.get(name)) for name, one in FILTERS.items())
+    used = ((one, asked.get(name)) for name, one in filters_for(command=True).items())
     words = [word for one, text in used if text for word in one.typed(text, command=True)]
     return shlex.join(words)[:LONGEST_SELECTION]
 

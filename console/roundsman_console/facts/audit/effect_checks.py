@@ -30,8 +30,8 @@ def explained(order: StoredOrder) -> Findings:
     standing = {(effect.step, effect.key) for effect in effects}
     for name, record in task.steps.items():
         if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
-            if not expanded.steps[name].agents:
-                continue  # it has no agent, and so no effect
+            if not expanded.steps[name].agents or record.unanswered:
+                continue  # it has no agent, and so no effect; or nobody knows whether it has one
             key = idempotency_key(task.task_id, name, PERFORM, record)
             if (name, key) not in standing:
                 yield BrokenPromise(f"{name} is Processed, and {key} does not stand")

@@ -2,6 +2,7 @@
 
 from math import isfinite
 
+from roundsman.definition.workflow import MOST_SEARCH_FIELDS
 from roundsman.model.record_limits import LARGEST_RESULT, RESULTS_LIMIT
 from roundsman_console.base.errors import USAGE, ConsoleError
 from roundsman_console.facts.cost.model import PROFILES, Wanted
@@ -50,6 +51,7 @@ def _bounds(wanted: Wanted) -> list[Bounds]:
         ("--service-ms", wanted.service_ms, 0, 900_000, " ms"),
         ("--memory", wanted.memory, *MEMORY, " MB"),
         ("--task-days", wanted.task_days, 0, YEARS, " days"),
+        ("--search-fields", wanted.search_fields, 0, MOST_SEARCH_FIELDS, ""),
         ("--order-days", wanted.order_days, 0, YEARS, " days"),
         ("--log-days", wanted.log_days, 0, YEARS, " days"),
         ("--interval", wanted.interval, 5, 3_600, " seconds"),

@@ -11,6 +11,7 @@ from math import ceil, inf
 from typing import Annotated, Final, Literal, TypeAlias
 
 from roundsman.aws.sqs.send_buffer import WAITS_FOR
+from roundsman.definition.workflow import MOST_SEARCH_FIELDS
 from roundsman_console.base.constraints import Count, Duration, Keyword
 from roundsman_console.base.result import USD, Shown, Unit, rounded
 from roundsman_console.facts.cost.figures import Figures, Role
@@ -26,6 +27,7 @@ DAYS = 365 / 12  # days of a month
 RETAINED_DAYS = 14  # the default retention of a durable execution after its end
 MOVED = 2  # write units of an index entry that moves: it is removed and put
 HOURS = DAYS * 24  # of a month
+SEARCH_ENTRY = 300  # bytes of a search key of some 50, with its entry: keys, and 100 for the index
 PROFILES = ("lean", "standard", "full")
 """The profiles of a stack, the cheapest while it waits first."""
 LineKind: TypeAlias = Literal["orders", "standing"]
@@ -72,6 +74,8 @@ class Wanted:
     """How long an order is stored, in days."""
     log_days: Duration = 30.0
     """How long logs are stored, in days."""
+    search_fields: Annotated[int, Keyword("minimum", 0), Keyword("maximum", MOST_SEARCH_FIELDS)] = 0
+    """The number of fields by which an order is found (`Workflow.search`)."""
     tenants: bool = False
     """Whether orders name a tenant: their messages are then of a group (fair queues)."""
     interval: int = 60
@@ -264,7 +268,8 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
 
     A write in a transaction takes twice the units, also in the index. The index is written when the
     task is created and when it ends; a task that ends gives its rows their expiry. Each status adds
-    a write of the task record.
+    a write of the task record. Each field of search is an entry of an index of the orders, which is
+    one unit, and no more in a transaction.
     """
     stored = stored_of(wanted, figures)
     last = stored[-1]
@@ -276,7 +281,8 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
     ended = MOVED + sum(2 * _started(row) for row in last.rows)
     if last.rows:  # a transaction, so its record and its index entry count twice
         ended += _started(last.written) + MOVED
-    return created + decided + ended + wanted.statuses * _started(last.record)
+    sent = wanted.statuses * _started(last.record)
+    return created + decided + ended + sent + wanted.search_fields
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
@@ -296,7 +302,8 @@ def _stored_gb(wanted: Wanted, figures: Figures) -> float:
     per_day = wanted.orders_per_month / DAYS
     last = stored_of(wanted, figures)[-1]
     task = (last.record + sum(last.rows)) * wanted.task_days
-    return per_day * (task + _order_row(wanted, figures) * wanted.order_days) / GB
+    order = _order_row(wanted, figures) + wanted.search_fields * SEARCH_ENTRY
+    return per_day * (task + order * wanted.order_days) / GB
 
 
 def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, float]:

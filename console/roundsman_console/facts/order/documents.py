@@ -148,9 +148,12 @@ class StepDocument:
     awaits_since: EpochMsOrNone
     """When the step began to wait for its signal; null if it does not wait for one."""
     awaits_until: EpochMsOrNone
-    """When the step fails if no signal has come; null if it does not wait for one."""
+    """When the step fails if no signal has come, or goes on without it; null if it does not wait
+    for one."""
     signal: str | None
     """The id of the signal that ended the step; null if none did."""
+    unanswered: bool
+    """Nobody has answered in time, and `result` is what the plan says for that (`otherwise`)."""
     uncounted_timeouts: Annotated[Count, Shown(name="spared")]
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     uncounted_calls: Annotated[Count, Shown(name="inVain")]
@@ -269,6 +272,8 @@ class TaskPageDocument:
     """The value of --after for the next page; null if this is the last page."""
     looked_at: Count
     """The number of tasks that were examined for this page, whether they match or not."""
+    removed: Sequence[str]
+    """The orders that --where has found and whose tasks have ended and were removed."""
     unreadable: Sequence[UnreadableTaskDocument]
 
 

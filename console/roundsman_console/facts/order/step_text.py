@@ -81,6 +81,8 @@ def _facts(one: StepFacts) -> Iterator[str]:
     if record.uncounted_timeouts:
         times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
+    if record.unanswered:
+        yield "nobody has answered in time; its result is the otherwise of the plan"
     if record.left_out is not None:
         yield f"its result was left out: {record.left_out.why}"
     if record.effect is Effect.STANDS:
@@ -173,7 +175,8 @@ def wait_words(step: StepPlan) -> str:
     """
     match step.awaits:
         case SignalPlan(name, within):
-            return f"waits for the signal {name} for {format_duration(within)}"
+            then = "" if step.otherwise is None else ", and goes on without it"
+            return f"waits for the signal {name} for {format_duration(within)}{then}"
         case SleepUntilPlan(instant):
             return f"sleeps until {instant}"
         case SleepForPlan(duration):

@@ -140,6 +140,8 @@ class _Step:
             what = f"a callback for {self.name} (agent {self.agent}){until}"
             what += reminder_words(self.facts)
             evidence.append("whoever has the token of the callback can answer it")
+            if self._goes_on():
+                evidence.append("if nobody does, the step goes on without the answer")
             return self._wait("callback", what, evidence)
         if self._unread():
             what = f"{self.agent} to read the request of {self.name}: its queue is behind"
@@ -251,11 +253,18 @@ class _Step:
         what = f"the signal {signal}, for {self.name}, until {self._until(wait.until)}"
         evidence = (
             *(() if error is None else (error.message,)),
-            f"it has waited since {second(wait.since)}; without a signal, it fails then by "
-            f"{NO_SIGNAL}; resolved as done, it ends now",
+            f"it has waited since {second(wait.since)}; without a signal, it {self._then()}; "
+            "resolved as done, it ends now",
         )
         command = command_line("signal", self.task.task_id, signal)
         return self._wait("awaits_signal", what, evidence, command)
+
+    def _goes_on(self) -> bool:
+        return self.step is not None and self.step.otherwise is not None
+
+    def _then(self) -> str:
+        """What the step does if no signal comes."""
+        return "goes on then" if self._goes_on() else f"fails then by {NO_SIGNAL}"
 
     def _awaits_result(self) -> StepWait | None:
         """Return the wait for a result that was left out; None if the step is over."""

@@ -6,7 +6,7 @@ text that a bulk run keeps, and the words of a selection are made of it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import partial
 
@@ -71,8 +71,34 @@ def _priority(_option: str, text: str) -> str:
     return text
 
 
+def _where(option: str, text: str) -> "FieldValue":
+    path, is_given, value = text.partition("=")
+    path = path.strip().removeprefix("input.")
+    if not is_given or not path or not value or len(path) > LONGEST_WORD:
+        raise ConsoleError(
+            f"{option} requires a field and its whole value: customerId=c-42. The fields are those "
+            "that the workflow names in search.",
+            USAGE,
+        )
+    return FieldValue(path, value)
+
+
+def _field(where: object) -> str:
+    return where.path if isinstance(where, FieldValue) else ""
+
+
 def _tag(_option: str, text: str) -> str:
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A field of an order's input, and its value, as a person typed them."""
+
+    path: str
+    """Without `input.` at its beginning."""
+    value: str = field(repr=False)
+    """It may be masked, so it is in no text and in no record."""
 
 
 def _duration(age: object) -> str:
@@ -110,6 +136,8 @@ class Filter:
     """Whether the field is folded away until it is used."""
     in_index: bool = False
     """Whether the index of due tasks has what it asks for, so that no record is read for it."""
+    of_lists: bool = False
+    """Whether it is a filter of lists only, and not of a command for many orders."""
     name_in_commands: str = ""
     """Its name beside the arguments of a command, one of which may have its own name."""
 
@@ -171,6 +199,18 @@ _ROWS = (
         example="1d",
     ),
     Filter(
+        "where",
+        "Field and value",
+        "Only orders with this value of a field that their workflow names in search: "
+        "customerId=c-42.",
+        metavar="FIELD=VALUE",
+        read=_where,
+        words="found by {}",
+        show=_field,
+        example="customerId=c-42",
+        of_lists=True,
+    ),
+    Filter(
         "group",
         "Failure group",
         "Only tasks of this failure group: f-1a2b3c4d.",
@@ -213,6 +253,11 @@ FILTERS: dict[str, Filter] = {one.name: one for one in _ROWS}
 
 TAGS = tuple(name for name, one in FILTERS.items() if one.is_tag)
 """The filters that are properties of an order event's `processing`."""
+
+
+def filters_for(*, command: bool) -> dict[str, Filter]:
+    """Return the filters of a list, or those that also select the orders of a command for many."""
+    return {name: one for name, one in FILTERS.items() if not (command and one.of_lists)}
 
 
 def tag_help() -> str:

@@ -59,6 +59,9 @@ OWES_FOR = 10 * MINUTE
 """A task that has ended and owes a status or an alert is still in the open lane. It is due within
 30 seconds of its last decision; the rest is for clocks that differ."""
 
+MOST_REMOVED = 20
+"""Of the orders without a task, so many are named."""
+
 _ORDER = (Lane.ARCHIVED, Lane.OPEN, Lane.DONE)
 _ENDED = (Lane.DONE, Lane.OPEN)  # a task with an owed status or alert stays in the open lane
 _LANES = {
@@ -75,7 +78,8 @@ class Page:
 
     Archived tasks come first, then open tasks, then the other ended tasks. Of the open tasks, those
     that are due soonest come first; of the others, those that ended first, or last. Of a failure
-    group, those that failed first, or last. A task that changes during the search may be on two
+    group, those that failed first, or last. Of orders that are found by a field, those that were
+    submitted first, or last. A task that changes during the search may be on two
     pages.
     """
 
@@ -95,11 +99,20 @@ class Page:
     """The number of tasks on the pages before this one."""
     looked_before: int = 0
     """The number of tasks that were examined for the pages before this one."""
+    removed: tuple[str, ...] = ()
+    """Orders that were found by a field, whose tasks have ended and were removed."""
 
     @property
     def whole(self) -> bool:
         """Whether this is the last page."""
         return self.cursor is None
+
+
+def removed_words(orders: Sequence[str]) -> str:
+    """Return what is said of orders that were found, and whose tasks were removed."""
+    more = len(orders) - MOST_REMOVED
+    named = ", ".join(orders[:MOST_REMOVED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"Found without a task, which was removed at its end: {named}"
 
 
 def find(
@@ -126,7 +139,8 @@ def find(
     """
     if after is not None and before is not None:
         raise InvalidArgument("A page begins after a cursor or ends before one, not both.")
-    mark = sha256(canonical_json([stack.name, selection.document(), newest_first]))[:16]
+    value = None if selection.where is None else selection.where.value
+    mark = sha256(canonical_json([stack.name, selection.document(), value, newest_first]))[:16]
     given = after if before is None else before
     begun = None if given is None else read_cursor(given, mark)
     if begun is not None:
@@ -163,6 +177,7 @@ class _Reading:
     budget: float
     tasks: dict[str, Task] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
     looked_at: int = 0
     first: ListPlace | None = None
     """The first place that was looked at."""
@@ -225,6 +240,8 @@ class _Reading:
                 self.tasks[task.task_id] = task
             elif place.task_id in loaded.unreadable:
                 self.unreadable[place.task_id] = loaded.unreadable[place.task_id]
+            elif task is None and place.task_id and self.selection.only_by_field:
+                self.removed.append(place.task_id)
             self.looked_at += entry.looked_at
             self.first, self.last = self.first or place, place
         return True
@@ -260,6 +277,7 @@ def _page_after(reading: _Reading, begun: Cursor | None, mark: str) -> Page:
         previous,
         start,
         looked_before,
+        tuple(reading.removed),
     )
 
 
@@ -276,7 +294,14 @@ def _page_before(reading: _Reading, begun: Cursor | None, mark: str) -> Page:
     if not reading.whole and reading.last is not None:
         previous = Cursor(reading.as_of, reading.last, start, looked_before).text(mark)
     return Page(
-        tasks, following, reading.looked_at, reading.unreadable, previous, start, looked_before
+        tasks,
+        following,
+        reading.looked_at,
+        reading.unreadable,
+        previous,
+        start,
+        looked_before,
+        tuple(reversed(reading.removed)),
     )
 
 
@@ -325,7 +350,7 @@ def _places(
 
 def _parts_of(selection: Selection, way: _Way) -> list[tuple[int, Lane | None]]:
     """The parts of a list with their ranks, in the order of reading."""
-    if selection.group is not None:
+    if selection.group is not None or selection.where is not None:
         return [(0, None)]
     lanes = _ORDER if selection.state is None else _LANES.get(selection.state, (Lane.OPEN,))
     found: list[tuple[int, Lane | None]] = [*enumerate(lanes)]
@@ -351,6 +376,14 @@ def _shards(
     in_full: bool,
 ) -> list[Iterator[list[IndexEntry]]]:
     since, until = bounds
+    if selection.where is not None:
+        return stack.look_by_field(
+            selection.where.path,
+            selection.where.value,
+            since=since,
+            until=until,
+            newest_first=descending,
+        )
     if lane is None:
         group = selection.group or ""
         return [

@@ -14,7 +14,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.base.errors import USAGE, ConsoleError
-from roundsman_console.facts.orders.filters import FILTERS, TAGS, Filter
+from roundsman_console.facts.orders.filters import FILTERS, TAGS, FieldValue, Filter
 
 _FAILED = (TaskState.ARCHIVED, TaskState.UNDONE)
 
@@ -38,6 +38,8 @@ class Selection:
     """The upper bound of the age in ms, exclusive."""
     group: str | None = None
     """The id of a failure group."""
+    where: FieldValue | None = None
+    """The value of a field by which the order is found."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Values by the names in TAGS."""
     left_out: bool = False
@@ -49,6 +51,11 @@ class Selection:
     def everything(self) -> bool:
         """Whether the filter matches every task."""
         return self == Selection()
+
+    @property
+    def only_by_field(self) -> bool:
+        """Whether orders are found by the value of a field, and not filtered in another way."""
+        return self.where is not None and self == Selection(where=self.where)
 
     @property
     def beginnings(self) -> tuple[str, ...]:
@@ -73,7 +80,10 @@ class Selection:
         return self.tags.get(one.name) if one.is_tag else getattr(self, one.of or one.name)
 
     def document(self) -> dict[str, Json]:
-        """Return the filter as JSON for scripts and audits; ages are in seconds."""
+        """Return the filter as JSON for scripts and audits; ages are in seconds.
+
+        The value of `where` is not in it, since it may be masked.
+        """
         return {
             "state": self.state.value if self.state else None,
             "workflow": self.workflow,
@@ -83,6 +93,7 @@ class Selection:
             "olderThan": None if self.older is None else self.older / 1000,
             "newerThan": None if self.newer is None else self.newer / 1000,
             "group": self.group,
+            "foundBy": None if self.where is None else self.where.path,
             "tags": dict(self.tags),
             "leftOut": self.left_out,
             "startsWith": self.starts,

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, cast
 from roundsman.definition.input_types import read_input
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.json import Json, copied
-from roundsman.model.task import item_place
+from roundsman.model.task import item_place, step_of
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest
 
@@ -44,6 +44,9 @@ class StepRequest:
     """The steps whose results are not in `results`, because they were left out of the order's
     record: this step itself for an undo, or for an attempt after one whose result could not be
     taken."""
+    unanswered: tuple[str, ...] = ()
+    """The preceding steps that nobody has answered in time: the result of each is its `otherwise`.
+    An item of a `for_each` step is named as in `step`."""
     item: Json = None
     """The item of a `for_each` step; None for other steps."""
     index: int | None = None
@@ -80,6 +83,14 @@ class StepRequest:
         if not isinstance(value, Mapping):
             raise InvalidInput([Problem("", "the step has no step input that is an object")])
         return read_input(kind, value, open_to_more=True)
+
+    def came(self, step: str) -> bool:
+        """Return whether the result of a preceding step is an answer that came.
+
+        False if nobody has answered in time, so that it is the step's `otherwise`; of a `for_each`
+        step if that is so for at least one item.
+        """
+        return all(one != step and step_of(one) != step for one in self.unanswered)
 
     def time_left(self) -> timedelta:
         """The time left for the work; zero when it is over.
@@ -128,6 +139,7 @@ def step_request(
         input=order,
         results=asked.results,
         left_out=asked.left_out,
+        unanswered=asked.unanswered,
         item=asked.item,
         index=place[1] if place else None,
         step_input=asked.step_input,

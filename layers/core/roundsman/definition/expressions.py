@@ -43,7 +43,9 @@ OF_A_PART = frozenset(
 """Node types in which only the first operand is evaluated over the whole data; the other operands
 are evaluated over the value of the first one."""
 
-VARIABLES = frozenset({"input", "results"})
+VARIABLES = frozenset({"input", "results", "came"})
+
+NOTHING: Mapping[str, Json] = {}
 
 ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
@@ -116,7 +118,7 @@ class _Truth(Shape):
         return False
 
 
-class _Results(Shape):
+class _BySteps(Shape):
     def __init__(self) -> None:
         self.read = set[str]()
 
@@ -130,12 +132,15 @@ class _Data(Shape):
     """The whole data: the variables."""
 
     order: Shape
-    results: Shape
+    results: Shape = ANYTHING
+    came: Shape = ANYTHING
 
     def field(self, name: str) -> Shape:
         if name not in VARIABLES:
-            raise NotThere(f"reads {name!r}, which does not exist; there are input and results")
-        return self.order if name == "input" else self.results
+            raise NotThere(
+                f"reads {name!r}, which does not exist; there are input, results and came"
+            )
+        return {"input": self.order, "results": self.results, "came": self.came}[name]
 
 
 class NotAList(ValueError):
@@ -148,7 +153,7 @@ class NotAList(ValueError):
 def compile_condition(where: str, expression: object) -> None:
     """Check an expression of a step, like `compile_expression`, and that it reads what there is.
 
-    Raises DefinitionError, also for anything but `input` and `results`.
+    Raises DefinitionError, also for anything but `input`, `results` and `came`.
     """
     try:
         shape_of(compile_expression(where, expression))
@@ -176,8 +181,13 @@ def compile_expression(where: str, expression: object) -> str:
     return expression
 
 
-def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
-    """Whether the expression is true for `{"input": order, "results": results}`.
+def is_true(
+    expression: str,
+    order: Json,
+    results: Mapping[str, Json],
+    came: Mapping[str, Json] = NOTHING,
+) -> bool:
+    """Whether the expression is true for `{"input": order, "results": results, "came": came}`.
 
     The truth rules are those of JMESPath: null, false, and empty strings, lists and objects are
     false. Text that is a JSON number without an exponent is an amount: it is compared by value
@@ -185,30 +195,40 @@ def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     example if a function gets an argument of a wrong type. The message names types and never
     contains the data.
     """
-    found = _evaluate("when", expression, order, results)
+    found = _evaluate("when", expression, order, results, came)
     # In JMESPath every number is true, also zero.
     return found is not None and found is not False and found not in ("", [], {})
 
 
-def evaluate_list(expression: str, order: Json, results: Mapping[str, Json]) -> list[Json]:
-    """Return the list that the expression selects from `{"input": order, "results": results}`.
+def evaluate_list(
+    expression: str,
+    order: Json,
+    results: Mapping[str, Json],
+    came: Mapping[str, Json] = NOTHING,
+) -> list[Json]:
+    """Return the list that the expression selects from the same data as that of `is_true`.
 
     Raises NotAList if the value is not a list, and ValueError like `is_true`.
     """
-    found = _evaluate("for_each", expression, order, results)
+    found = _evaluate("for_each", expression, order, results, came)
     if not isinstance(found, list):
         given = type_in_words(found)
         raise NotAList(f"for_each {expression!r} must give a list, not {given}")
     return found
 
 
-def evaluate_instant(expression: str, order: Json, results: Mapping[str, Json]) -> int:
+def evaluate_instant(
+    expression: str,
+    order: Json,
+    results: Mapping[str, Json],
+    came: Mapping[str, Json] = NOTHING,
+) -> int:
     """Return the instant (epoch ms) that the expression selects, a text in ISO 8601.
 
     Raises ValueError if the value is not such a text, and like `is_true`. The message never
     contains the data.
     """
-    found = _evaluate("until", expression, order, results)
+    found = _evaluate("until", expression, order, results, came)
     if not isinstance(found, str):
         raise ValueError(f"until {expression!r} must give an instant, not {type_in_words(found)}")
     try:
@@ -241,8 +261,15 @@ def type_in_words(value: object) -> str:
     return next((name for name, kinds in JSON_TYPES if isinstance(value, kinds)), "nothing")
 
 
-def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Json]) -> Json:
-    return evaluate(what, expression, {"input": order, "results": dict(results)})
+def _evaluate(
+    what: str,
+    expression: str,
+    order: Json,
+    results: Mapping[str, Json],
+    came: Mapping[str, Json],
+) -> Json:
+    data: Json = {"input": order, "results": dict(results), "came": dict(came)}
+    return evaluate(what, expression, data)
 
 
 class _Interpreter(TreeInterpreter):
@@ -360,17 +387,28 @@ def shape_of(expression: str, order: Shape = ANYTHING) -> Shape:
 
     Raises NotThere if the expression reads something that no order can have.
     """
-    return _shape(_compiled(expression).parsed, _Data(order, ANYTHING))
+    return _shape(_compiled(expression).parsed, _Data(order))
 
 
 def steps_read(expression: str) -> frozenset[str]:
-    """Return the names of the steps whose results the expression reads, such as `results.quote`.
+    """Return the names of the steps whose results the expression reads, such as `results.quote`,
+    or of which it reads whether an answer came, such as `came.quote`.
 
     Raises NotThere like `shape_of`.
     """
-    results = _Results()
-    _shape(_compiled(expression).parsed, _Data(ANYTHING, results))
-    return frozenset(results.read)
+    steps = _BySteps()
+    _shape(_compiled(expression).parsed, _Data(ANYTHING, steps, steps))
+    return frozenset(steps.read)
+
+
+def answers_asked_for(expression: str) -> frozenset[str]:
+    """Return the names of the steps of which it reads whether an answer came: `came.quote`.
+
+    Raises NotThere like `shape_of`.
+    """
+    came = _BySteps()
+    _shape(_compiled(expression).parsed, _Data(ANYTHING, came=came))
+    return frozenset(came.read)
 
 
 _LEAVES: Mapping[str, Callable[[Node, Shape], Shape]] = {

@@ -596,13 +596,27 @@ _PATH_PART = re.compile(r"\[\]|[^.\[\]]+")
 
 def has_path(kind: type[object], path: str) -> bool:
     """Whether values of the type may have a value at the path, such as `people[].passport`."""
+    return bool(_kinds_at(kind, path))
+
+
+def may_be_one_value(kind: type[object], path: str) -> bool:
+    """Whether the value at the path may be another than null, a list and an object."""
+    members = [member for place in _kinds_at(kind, path) for member in members_of(place)]
+    return not all(
+        member is type(None) or is_list(member) or is_mapping(member) or is_input_type(member)
+        for member in members
+    )
+
+
+def _kinds_at(kind: type[object], path: str) -> Sequence[object]:
+    """The types of the values at the path; `object` for any value, and empty if there is none."""
     places: list[object] = [kind]
     for part in _PATH_PART.findall(path):
         members = [member for place in places for member in members_of(place)]
         if any(member in _ANYTHING for member in members):
-            return True
+            return (object,)
         places = [inner for member in members for inner in _inside(member, part)]
-    return bool(places)
+    return places
 
 
 def _inside(kind: object, part: str) -> Sequence[object]:

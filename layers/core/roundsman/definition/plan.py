@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from roundsman.definition.workflow import (
+    FAIL,
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
     Archive,
@@ -52,10 +53,13 @@ reads only version 2 would take the number for a share, and would send the whole
 DEADLINE_PLAN_VERSION = 4
 """The version of a plan with a deadline. Code that reads only version 3 would perform steps after
 it."""
-NEWEST_PLAN_VERSION = 5
+WAITS_PLAN_VERSION = 5
 """The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
 that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
 reply adds."""
+NEWEST_PLAN_VERSION = 6
+"""The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
+the step."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
@@ -137,6 +141,13 @@ Awaited: TypeAlias = SleepForPlan | SleepUntilPlan | SignalPlan
 
 
 @dataclass(frozen=True, slots=True)
+class Otherwise:
+    """The result of a step that nobody has answered in time."""
+
+    value: Json = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """`Step`, `Sleep`, `SleepUntil` or `Signal` in a plan. Durations are in ms."""
 
@@ -173,6 +184,8 @@ class StepPlan:
     shown to operators."""
     awaits: Awaited | None = None
     """What ends the step, which has no agent then; None for a step that an agent performs."""
+    otherwise: Otherwise | None = None
+    """The result if nobody answers in time; None if the step fails then."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -264,6 +277,8 @@ class Plan:
     """The stored text, canonical JSON."""
     masked: tuple[str, ...] = ()
     """The paths of the input fields that are not shown to operators."""
+    search: tuple[str, ...] = ()
+    """The paths of the input fields by whose values orders are found."""
     deadline: int | None = None
     """In ms, from submission; None if the workflow has none."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
@@ -492,6 +507,8 @@ def plan_of(workflow: Workflow) -> Plan:
     masked = workflow.masked_paths()
     if masked:  # a plan without masked fields keeps its hash; older code ignores the field
         document["masked"] = sorted(masked)
+    if workflow.search:  # the same
+        document["search"] = list(workflow.searched_fields())
     if workflow.deadline is not None:  # a plan without it keeps its hash
         document["deadline"] = milliseconds(workflow.deadline)
     if workflow.may_add:  # a plan without it keeps its hash
@@ -505,8 +522,10 @@ def plan_of(workflow: Workflow) -> Plan:
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
+    if any(step.otherwise is not FAIL for step in workflow.all_steps):
         return NEWEST_PLAN_VERSION
+    if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
+        return WAITS_PLAN_VERSION
     if workflow.deadline is not None:
         return DEADLINE_PLAN_VERSION
     if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
@@ -545,7 +564,7 @@ WITHOUT_AGENT: Mapping[str, Json] = {
 
 
 def _fields_of(kind: type[object]) -> Sequence[tuple[Field[object], str]]:
-    apart = ONLY_EXPANDED | {"awaits"}
+    apart = ONLY_EXPANDED | {"awaits", "otherwise"}
     found = [one for one in fields(cast("Any", kind)) if one.name not in apart]
     words = [one.name.split("_") for one in found]
     names = [first + "".join(map(str.capitalize, more)) for first, *more in words]
@@ -597,6 +616,8 @@ def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
         key_lifetime=lifetime if undo is None else None,
         input_masked=tuple(sorted(step.masked_paths())),
     )
+    if step.otherwise is not FAIL:
+        found["otherwise"] = cast("Json", step.otherwise)
     if step.for_each is not None:
         found["tolerate"] = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
     if isinstance(step, WAITING_STEPS):
@@ -644,7 +665,7 @@ def read_plan(text: str) -> Plan:
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
     if version not in PLAN_VERSIONS or isinstance(version, bool):
-        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3, 4 and 5")
+        raise ValueError(f"plan version {version!r}; this code reads 1 to {NEWEST_PLAN_VERSION}")
     try:
         return _read(document, text)
     except KeyError as error:
@@ -706,7 +727,8 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         given = {"agents": [document["agent"]], **document}
         if document["compensation"] is not None:
             given["keyLifetime"] = _as(dict, document["compensation"]).get("keyLifetime")
-    return replace(_read_object(StepPlan, given), awaits=awaits)
+    otherwise = Otherwise(document["otherwise"]) if "otherwise" in document else None
+    return replace(_read_object(StepPlan, given), awaits=awaits, otherwise=otherwise)
 
 
 def _read_awaits(document: dict[str, Json]) -> Awaited | None:
@@ -733,6 +755,7 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         priority=Priority(_as(str, document["priority"])).value,
         point_of_no_return=None if point is None else _as(str, point),
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
+        search=tuple(_as(str, path) for path in _as(list, document.get("search", []))),
         deadline=None if deadline is None else _as(int, deadline),
         kinds={kind.name: kind for kind in kinds},
         most_added=_as(int, may_add.get("most", 0)),

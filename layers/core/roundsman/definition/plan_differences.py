@@ -12,6 +12,7 @@ from roundsman.definition.plan import (
     ONLY_EXPANDED,
     ArchivePlan,
     CompensationPlan,
+    Otherwise,
     Plan,
     RetryPlan,
     SignalPlan,
@@ -22,6 +23,7 @@ from roundsman.definition.plan import (
     WaitPlan,
 )
 from roundsman.model.instants import SECOND
+from roundsman.model.json import canonical_json
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -90,6 +92,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "most_added": str(plan.most_added),
         "may_add_after_no_return": tuple(sorted(plan.kinds_after_no_return)),
         "masked": plan.masked,
+        "search": plan.search,
     }
     return {name: _words(value) for name, value in compared.items()}
 
@@ -147,6 +150,7 @@ _WORDS: Mapping[type[object], Callable[[Any], str]] = {
     tuple: lambda names: ", ".join(names) or "none",
     RetryPlan: _retry,
     CompensationPlan: _compensation,
+    Otherwise: lambda otherwise: canonical_json(otherwise.value),
     UndoPlan: lambda _: "undo",
     ArchivePlan: lambda _: "archive",
     WaitPlan: _wait,

@@ -9,13 +9,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from roundsman.definition.expressions import NotThere, compile_condition, shape_of, steps_read
+from roundsman.definition.expressions import (
+    NotThere,
+    answers_asked_for,
+    compile_condition,
+    evaluate_instant,
+    evaluate_list,
+    paths_read,
+    shape_of,
+    steps_read,
+)
 from roundsman.errors import DefinitionError, kind_of
 from roundsman.model.checks import (
+    ENGINE_FIELDS,
     LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,
@@ -27,8 +38,9 @@ from roundsman.model.checks import (
     shown,
 )
 from roundsman.model.instants import SKEW, format_duration, milliseconds
+from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.priority import Priority
-from roundsman.model.record_limits import LARGEST_RESULT, MOST_AGENTS
+from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL, MOST_AGENTS
 from roundsman.model.task import LABEL, added_name
 
 if TYPE_CHECKING:
@@ -47,7 +59,21 @@ LONGEST_SLEEP = timedelta(days=366)
 """The longest `for_` of a sleep: a longer one is more likely a wrong unit than intended."""
 
 
+class Fail(Enum):
+    """What a step does that has no `otherwise`."""
+
+    FAIL = "the step fails"
+
+
+FAIL: Final = Fail.FAIL
+"""The default of `otherwise`: a step that nobody answers in time fails."""
+
+
 _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
+_SEARCH_PATH = re.compile(r"input(?:\.[^.\[\]*=~#\s]+)+")
+MOST_SEARCH_FIELDS = 3
+"""The fields of `Workflow.search`: each has an index, and is one write unit of each order."""
+LONGEST_SEARCH_PATH = 128  # characters; with its value it is below 1 KB, one write unit
 
 
 @dataclass(frozen=True)
@@ -220,6 +246,11 @@ class Step:
     """A promise: the step's probe finds the effect without the key, also when the service has
     forgotten that. The probe then decides after `key_lifetime`, and no person has to. The agent
     must have a probe of the step."""
+    otherwise: object = field(default=FAIL, hash=False)
+    """The result if nobody answers: if the callback that the step waits for, or the end of the
+    outside job that it polls, has not come in time. The step is then Processed, and `came.<step>`
+    is false in the expressions of later steps. Whether it took effect is unknown, so it is undone
+    with the rest, and an answer that comes later is alerted. FAIL: the step fails."""
     input: type[object] | None = field(default=None, repr=False)
     """Of a kind of steps that may be added: the TypedDict or dataclass of what such a step is added
     with. None: any JSON."""
@@ -243,6 +274,17 @@ class Step:
             raise DefinitionError(
                 f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
             )
+        self._check_otherwise(where, self.result_limit)
+
+    def _check_otherwise(self, where: str, limit: int) -> None:
+        if self.otherwise is FAIL:
+            return
+        try:
+            size = size_in_bytes(cast("Json", self.otherwise))
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(f"{where}: otherwise must be JSON; {error}") from error
+        if size > limit:
+            raise DefinitionError(f"{where}: otherwise has {size} bytes; at most {limit} fit")
 
     def _check_every_kind(self, where: str) -> None:
         """Check what every kind of step has."""
@@ -436,6 +478,7 @@ class _StepWithoutAgent(Step):
     result_masked: bool = field(init=False, default=False, repr=False)
     key_lifetime: timedelta | None = field(init=False, default=None, repr=False)
     probe_outlives_key: bool = field(init=False, default=False, repr=False)
+    otherwise: object = field(init=False, default=FAIL, repr=False)
     input: type[object] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -492,7 +535,8 @@ class Signal(_StepWithoutAgent):
     """A step that waits for a signal: what an application sends to the order by `Client.signal`.
 
     A signal that came before the step began ends it at once. Its data is the result of the step. If
-    none comes in time, the step fails. Raises DefinitionError if the step can never run.
+    none comes in time, the step fails, or goes on with `otherwise`. Raises DefinitionError if the
+    step can never run.
     """
 
     signal: str = field(kw_only=False)
@@ -504,6 +548,9 @@ class Signal(_StepWithoutAgent):
     """The name of the step; empty for that of the signal."""
     result_masked: bool = False
     """The data of the signal is not shown to operators, and neither are its values in messages."""
+    otherwise: object = field(default=FAIL, hash=False)
+    """The result if no signal comes in time: the step is then Processed, and `came.<step>` is false
+    in the expressions of later steps. FAIL: the step fails."""
 
     def __post_init__(self) -> None:
         if self.name == "":  # the dataclass is frozen
@@ -513,6 +560,7 @@ class Signal(_StepWithoutAgent):
         check_name(f"{where}: signal", self.signal)
         check_wait(f"{where}: within", self.within)
         check_type(f"{where}: result_masked", self.result_masked, bool)
+        self._check_otherwise(where, LARGEST_SIGNAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -558,6 +606,9 @@ class Workflow:
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
     not be repeated."""
+    search: tuple[str, ...] = ()
+    """The fields by whose values operators find orders, such as `input.customerId`; at most 3. Each
+    costs one write unit an order that has it, and needs an index (parameter `SearchFields`)."""
     events: "tuple[From, ...]" = ()
     """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
     the plan."""
@@ -593,6 +644,49 @@ class Workflow:
             self._check_events(where)
         if self.input is not None:
             self._check_input(where)
+        if self.search != ():
+            self._check_search(f"{where}: search")
+
+    def _check_search(self, where: str) -> None:
+        check_tuple(where, self.search, (str,), 'fields, such as ("input.customerId",)')
+        if len(self.search) > MOST_SEARCH_FIELDS:
+            raise DefinitionError(
+                f"{where} has {len(self.search)} fields; at most {MOST_SEARCH_FIELDS} can be found"
+            )
+        for path in self.search:
+            if len(path) > LONGEST_SEARCH_PATH or not _SEARCH_PATH.fullmatch(path):
+                raise DefinitionError(
+                    f"{where} has {shown(path)}, which is not the path of one field; write "
+                    f"input.customerId or input.card.holder, with at most {LONGEST_SEARCH_PATH} "
+                    "characters"
+                )
+            if path.split(".")[1] in ENGINE_FIELDS:
+                raise DefinitionError(
+                    f"{where} has {path!r}, which belongs to the engine; an order is found by its "
+                    "id without it: remove it"
+                )
+            if self.search.count(path) > 1:
+                raise DefinitionError(f"{where} has {path!r} twice; remove one")
+        # Only an application with typed input loads the module.
+        from roundsman.definition.input_types import has_path, may_be_one_value, stored_type
+
+        kind = None if self.input is None else stored_type(self.input)
+        if kind is None:
+            return
+        for path in self.searched_fields():
+            if not has_path(kind, path):
+                raise DefinitionError(
+                    f"{where} has 'input.{path}', which the input type does not have"
+                )
+            if not may_be_one_value(kind, path):
+                raise DefinitionError(
+                    f"{where} has 'input.{path}', which is a list or an object in the input type; "
+                    "name a field with one value: a text, a number or a bool"
+                )
+
+    def searched_fields(self) -> tuple[str, ...]:
+        """Return the paths of `search` in the input, in the order of the alphabet."""
+        return tuple(sorted(path.removeprefix("input.") for path in self.search))
 
     def _check_events(self, where: str) -> None:
         # Only an application with such events loads the module.
@@ -849,6 +943,8 @@ class Workflow:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"
                 _check_read(place, step, steps_read(expression), listed)
+                _check_answers(place, answers_asked_for(expression), listed)
+                _check_otherwise_is_read(place, what, expression, listed)
 
 
 def _check_read(place: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:
@@ -870,6 +966,40 @@ def _check_read(place: str, step: Step, read: frozenset[str], listed: Mapping[st
             f"{place} reads the result of {name!r}, "
             f"{missing if name in listed else 'but no step has that name'}"
         )
+
+
+def _check_answers(place: str, asked_for: frozenset[str], listed: Mapping[str, Step]) -> None:
+    """Check that an expression asks only of steps with `otherwise` whether an answer came."""
+    for name in sorted(asked_for):
+        if listed[name].otherwise is FAIL:
+            raise DefinitionError(
+                f"{place} reads came.{name}, which is always true: {name!r} has no otherwise"
+            )
+
+
+def _check_otherwise_is_read(
+    place: str, what: str, expression: str, listed: Mapping[str, Step]
+) -> None:
+    """Check that an expression for a list or an instant gives one also if nobody has answered.
+
+    That is known only if it reads nothing but results of steps with `otherwise`.
+    """
+    read = _EVALUATORS.get(what)
+    steps = [path[1] for path in paths_read(expression) if path[:1] == ("results",) and path[1:]]
+    values = {name: listed[name].otherwise for name in steps}
+    if read is None or not steps or len(steps) < len(paths_read(expression)):
+        return
+    if FAIL in values.values():
+        return
+    try:
+        read(expression, None, cast("Mapping[str, Json]", values))
+    except ValueError as error:
+        names = " and ".join(sorted(values))
+        raise DefinitionError(f"{place} cannot read the otherwise of {names}: {error}") from error
+
+
+_EVALUATORS: Final = {"for_each": evaluate_list, "until": evaluate_instant}
+"""What evaluates the expressions that must give a certain type."""
 
 
 def _average_waits(retry: Retry) -> timedelta:

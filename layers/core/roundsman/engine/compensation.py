@@ -146,7 +146,7 @@ def begin_undo(
         step_values(
             failure_count=0,
             acts_until=None,
-            outcome_unknown=record.process_state is not ProcessState.PROCESSED,
+            outcome_unknown=record.process_state is not ProcessState.PROCESSED or record.unanswered,
             error=error or record.error,
             effect=None,
             after_undo=after_undo,

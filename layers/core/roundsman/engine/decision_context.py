@@ -1,5 +1,6 @@
 """What the modules of the engine share about one decision."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan, StepPlan
@@ -37,6 +38,11 @@ class DecisionContext:
     def input(self) -> Json:
         """The order with all corrections, for conditions and the items of fan-outs."""
         return self.decision.task.input(self.order)
+
+    @property
+    def came(self) -> Mapping[str, Json]:
+        """Whether the result of each step is an answer that came (`Task.came`)."""
+        return self.decision.changed_task.came()
 
     @property
     def now(self) -> int:

@@ -141,7 +141,9 @@ def _items(plan: Plan, task: Task, step: str, order: Json) -> list[Json]:
     """The items of a step of the stored plan; empty if it has no `for_each`."""
     stored = plan.stored or plan
     for_each = stored.steps[step].for_each
-    return evaluate_list(for_each, order, _answers_before(stored, task, step)) if for_each else []
+    if not for_each:
+        return []
+    return evaluate_list(for_each, order, _answers_before(stored, task, step), task.came())
 
 
 def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:

@@ -12,6 +12,9 @@ POLLED = "polled"
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
 
+UNANSWERED = "unanswered"
+"""The kind of a row that says why a step went on without an answer."""
+
 RESULT_LEFT_OUT = "result left out"
 """The kind of a row that says why a result is not in the record, and who waits for it."""
 SIGNAL_UNREAD = "signal unread"

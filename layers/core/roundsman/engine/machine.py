@@ -23,7 +23,7 @@ from roundsman.engine.overdue import credit_extensions, credit_late_replies, ove
 from roundsman.engine.reminders import due_reminders, send_due_reminders
 from roundsman.engine.replies import (
     About,
-    answered_after_undo,
+    answered_late,
     handle_reply,
     what_it_is_about,
     why_not_applicable,
@@ -140,8 +140,8 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
 def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
     """Handle a reply to a task that has ended; the task's state does not change.
 
-    Only the late success of a failed step is recorded, and the first answer to a callback that
-    came after the undo of its step: that is also alerted.
+    Only the late success of a failed step is recorded, and the first answer to a callback whose
+    wait was ended: that is also alerted.
     """
     if plan is None:
         return decision.unchanged("the task has ended, and its plan is not stored")
@@ -149,7 +149,7 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     applicable = not why_not_applicable(context, event)
     about = what_it_is_about(context, event) if applicable else None
     if about is About.ENDED_WAIT:
-        answered_after_undo(decision, event)
+        answered_late(decision, event)
         decision.alert(LATE_ANSWER, event.step)
     elif about is About.FAILED:
         handle_reply(context, event, about)

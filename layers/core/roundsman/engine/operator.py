@@ -508,7 +508,8 @@ def _resolve_result(context: DecisionContext, step: StepPlan, event: Resolve) ->
     """Take the result of a step that is done, if its result was left out."""
     record = context.decision.step(step.name)
     if record.process_state is not ProcessState.PROCESSED or record.left_out is None:
-        raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+        known = "it went on without an answer" if record.unanswered else "its outcome is known"
+        raise Refused(f"{step.name} is {record.process_state}: {known}")
     if not event.did:
         raise Refused(f"{step.name} is done, and only its result is missing: it did happen")
     _check_fits(context, step, event)

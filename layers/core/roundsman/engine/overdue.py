@@ -53,6 +53,8 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
         _timed_out(context, step, by)
     elif not _counts_as_timeout(context, step, late, since):
         _wait_for_reply(context, step, late, since)
+    elif _goes_on_unanswered(context, step, late):
+        return
     elif late.extra:
         _requeue_with_added_time(context, step, late.extra)
     elif (excuse := _first_excuse(context, step, late)) is None:
@@ -61,6 +63,16 @@ def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) ->
         _requeue_uncounted(context, step, excuse)
     else:
         _extend_for_backlog(context, step, late, excuse, excuse.extends_to)
+
+
+def _goes_on_unanswered(context: DecisionContext, step: StepPlan, late: Attempt) -> bool:
+    """Complete a step whose callback nobody has answered, and which has an `otherwise`."""
+    if step.otherwise is None or not isinstance(late, AwaitsCallback):
+        return False
+    from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
+
+    why = f"{step.name}: {_missing_signal(context, context.decision.step(step.name))}"
+    return goes_on_unanswered(context, step, step.otherwise, why)
 
 
 # --- Excuses --------------------------------------------------------------------------------------
@@ -347,7 +359,7 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
 def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if isinstance(record.situation, AwaitsCallback):
-        return f"no callback by {second(record.situation.until)}"
+        return f"no callback by {second(record.late_since or record.situation.until)}"
     if record.heartbeat_by is None:
         return ""
     last = record.heard_at or _sent_at(record)

@@ -4,8 +4,9 @@ The agent replies `polling`. That is no failure: the step waits, and then the at
 under the same idempotency key. Such a reply ends a series of failures, since the service has
 answered. The first one under the key says until when the step is polled (`Polling.until`):
 that time does not move with later replies, but only by the time in which nobody could poll, and by
-what a person adds. If the job is not done then, the step has failed by a time-out that no other
-attempt follows. The job goes on and may still end, so the effect is unknown, and the undo is made.
+what a person adds. If the job is not done then, the step goes on without it, or has failed by a
+time-out that no other attempt follows. The job goes on and may still end, so the effect is unknown,
+and the undo is made.
 
 If the reply is lost, the attempt is overdue like any other, and the next one is the same poll.
 """
@@ -21,6 +22,7 @@ from roundsman.engine.request_deadlines import key_runs_out_at
 from roundsman.engine.retries import begin_at_next_agent, failed
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
+from roundsman.engine.unanswered import goes_on_unanswered
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import format_duration, second
 from roundsman.model.polling import Polling
@@ -75,12 +77,16 @@ def not_yet(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
 
 
 def _time_is_over(context: DecisionContext, step: StepPlan, polling: Polling) -> None:
-    """Fail the step for good, or undo it to begin it at its next agent.
+    """Go on without the job, undo the step to begin it at its next agent, or fail it for good.
 
     The job may still be done, so the effect is unknown.
     """
     within = format_duration(polling.until - polling.since)
     error = StepError(OVERDUE, f"not done within {within} of its first poll")
     why = f"{step.name}: {error.message}; {polling.words(context.now)}"
-    if not begin_at_next_agent(context, step, error, why):
-        give_up(context, step, StepEvent.EXHAUSTED, error, why)
+    otherwise = step.otherwise
+    if otherwise is not None and goes_on_unanswered(context, step, otherwise, why):
+        return
+    if begin_at_next_agent(context, step, error, why):
+        return
+    give_up(context, step, StepEvent.EXHAUSTED, error, why)

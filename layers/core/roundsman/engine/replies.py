@@ -28,7 +28,15 @@ from roundsman.model.events import InspectAt, Outcome, Replied
 from roundsman.model.instants import second
 from roundsman.model.situations import AtAgent, AwaitsCallback
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, idempotency_key
+from roundsman.model.task import (
+    LATE_ANSWER,
+    PERFORM,
+    UNDO,
+    Effect,
+    StepError,
+    StepRecord,
+    idempotency_key,
+)
 
 
 class About(Enum):
@@ -37,7 +45,7 @@ class About(Enum):
     CURRENT = "the attempt under way, or the callback that the step waits for"
     EARLIER = "an earlier attempt under the same key: it counts though its token is old"
     FAILED = "a step that has failed, and has succeeded after all"
-    ENDED_WAIT = "a callback whose wait was ended, and whose step is being undone, or is undone"
+    ENDED_WAIT = "a callback whose wait was ended: its step went on without it, or is undone"
     NOTHING = "nothing that is open"
 
     @property
@@ -83,8 +91,8 @@ def handle_reply(context: DecisionContext, event: Replied, about: About) -> None
     REPLIES.get((about, event.outcome), _ignored)(context, step, event)
 
 
-def answered_after_undo(decision: DecisionBuilder, event: Replied) -> None:
-    """Record the first answer to a callback whose step is being undone, or is undone."""
+def answered_late(decision: DecisionBuilder, event: Replied) -> None:
+    """Record the first answer to a callback whose wait was ended."""
     _record_answer(decision, event)
     decision.answered_late(event.step)
 
@@ -93,13 +101,14 @@ def answered_after_undo(decision: DecisionBuilder, event: Replied) -> None:
 
 
 def _answers_ended_wait(record: StepRecord, event: Replied) -> bool:
-    """Whether the reply is the first answer to a callback that came after its undo began.
+    """Whether the reply is the first answer to a callback that came after its undo began, or after
+    its step went on without it.
 
     An answer by the token of an undo is not: an undo waits for no callback.
     """
     undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
     answers = event.callback and event.operation == PERFORM
-    return answers and undoes and record.wait_ended_at is not None
+    return answers and (undoes or record.unanswered) and record.wait_ended_at is not None
 
 
 def _counts_for_any_attempt(event: Replied) -> bool:
@@ -254,8 +263,10 @@ def _polled(context: DecisionContext, step: StepPlan, event: Replied) -> None:
     not_yet(context, step, event)
 
 
-def _answered_after_undo(context: DecisionContext, step: StepPlan, event: Replied) -> None:
-    answered_after_undo(context.decision, event)
+def _answered_late(context: DecisionContext, step: StepPlan, event: Replied) -> None:
+    if context.decision.step(step.name).unanswered:
+        context.decision.alert(LATE_ANSWER, step.name)
+    answered_late(context.decision, event)
     _ignored(context, step, event)
 
 
@@ -277,6 +288,6 @@ REPLIES: Final[Mapping[tuple[About, Outcome], Handler]] = {
     (About.EARLIER, Outcome.SUCCEEDED): _succeeded_earlier,
     (About.EARLIER, Outcome.PERMANENT): failed,
     (About.FAILED, Outcome.SUCCEEDED): late_success,
-    **{(About.ENDED_WAIT, outcome): _answered_after_undo for outcome in Outcome},
+    **{(About.ENDED_WAIT, outcome): _answered_late for outcome in Outcome},
 }
 """The handler of a reply, by what it is about and by its outcome. Any other reply is ignored."""

@@ -57,6 +57,7 @@ def request_for(
         step_input=step_input,
         results=results,
         left_out=_left_out_for(plan, task, step),
+        unanswered=_unanswered_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
@@ -124,6 +125,12 @@ def _left_out_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
     """The steps whose results the request would have, if they had not been left out."""
     names = {*_steps_for(plan, step), step}
     return tuple(sorted(name for name in names if task.step(name).left_out is not None))
+
+
+def _unanswered_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
+    """The steps before this one whose results are no answers that came."""
+    names = _steps_for(plan, step)
+    return tuple(sorted(name for name in names if task.step(name).unanswered))
 
 
 def _steps_for(plan: Plan, step: str) -> set[str]:

@@ -2,8 +2,8 @@
 
 A step that waits for a signal has no agent. The oldest unread signal with its name ends it, also if
 the signal came before the step began, and each signal ends at most one step. If none comes in time,
-the step has failed (NO_SIGNAL). A signal that no step is left to take is refused, so that nobody
-believes that it counted.
+the step has failed (NO_SIGNAL), or goes on without it (`roundsman.engine.unanswered`). A signal
+that no step is left to take is refused, so that nobody believes that it counted.
 
 Nothing outside of the task changes by the wait. So there is nothing to undo, no hold stops it, and
 a task that ends does not wait for it. If the task is resubmitted, the step waits its whole time
@@ -87,7 +87,10 @@ def await_signal(context: DecisionContext, step: StepPlan, signal: SignalPlan) -
 
 
 def end_overdue_waits(context: DecisionContext) -> None:
-    """Fail each step whose signal has not come in time, unless the task is ending."""
+    """End each step whose signal has not come in time, unless the task is ending.
+
+    It goes on with its `otherwise`; without one, it has failed.
+    """
     for step in context.plan.steps.values():
         if context.decision.ending is not None:
             return
@@ -100,7 +103,16 @@ def end_overdue_waits(context: DecisionContext) -> None:
                 said = f"{said}; {refused.message}"
             error = StepError(NO_SIGNAL, said)
             why = f"{step.name}: {error.message}"
-            give_up(context, step, StepEvent.NO_SIGNAL, error, why)
+            if not _goes_on_unanswered(context, step, why):
+                give_up(context, step, StepEvent.NO_SIGNAL, error, why)
+
+
+def _goes_on_unanswered(context: DecisionContext, step: StepPlan, why: str) -> bool:
+    if step.otherwise is None:
+        return False
+    from roundsman.engine.unanswered import goes_on_unanswered  # late: few steps do
+
+    return goes_on_unanswered(context, step, step.otherwise, why)
 
 
 def wait_anew(decision: DecisionBuilder) -> None:

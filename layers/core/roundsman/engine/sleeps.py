@@ -66,7 +66,8 @@ def _until(context: DecisionContext, sleep: SleepForPlan | SleepUntilPlan) -> in
     """When the sleep ends (epoch ms). Raises ValueError if the order gives no usable instant."""
     if isinstance(sleep, SleepForPlan):
         return context.now + sleep.duration
-    return evaluate_instant(sleep.instant, context.input, context.decision.results())
+    results = context.decision.results()
+    return evaluate_instant(sleep.instant, context.input, results, context.came)
 
 
 def _wake(context: DecisionContext, step: StepPlan, why: str) -> None:

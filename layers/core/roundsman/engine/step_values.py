@@ -9,6 +9,7 @@ whoever makes the decision, so that no caller can forget or override it:
   that of an attempt that is not counted, and that for which the step was parked.
 - The polling ends with the series of attempts, and with the operation.
 - The wait that was ended is over if the step begins anew or has succeeded.
+- A step that nobody has answered stays so while it is undone; anything else forgets it.
 - The time that a person added to an attempt is given to the next one of the operation.
 - An item that is left out keeps the error for which it is, while it is undone.
 """
@@ -22,7 +23,7 @@ from roundsman.model.polling import Polling
 from roundsman.model.retry_window import CLOSED
 from roundsman.model.situations import Ended, UnderWay
 from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, StepRecord
+from roundsman.model.task import UNDO, AfterUndo, StepRecord
 
 P = ParamSpec("P")
 
@@ -79,9 +80,15 @@ def after_event(
         if counts is CountsInARow.BEGIN_ANEW
         else after.retry_window.later(_excused_time(before, event, now)),
         polling=_polling(before, after, event, counts, now),
-        wait_ended_at=None if after.process_state in NO_ANSWER_COMES else after.wait_ended_at,
+        wait_ended_at=after.wait_ended_at if _may_be_answered(after, event) else None,
+        unanswered=event is StepEvent.UNANSWERED or (before.unanswered and after.operation == UNDO),
         granted=_granted(before, after),
     )
+
+
+def _may_be_answered(after: StepRecord, event: StepEvent) -> bool:
+    """Whether an answer may still come that nobody waits for any more."""
+    return event is StepEvent.UNANSWERED or after.process_state not in NO_ANSWER_COMES
 
 
 def _is_left_out(before: StepRecord, after: StepRecord) -> bool:

@@ -152,7 +152,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     if step.when is None or context.decision.step(step.name).admitted:
         return True
     try:
-        if is_true(step.when, context.input, context.decision.results()):
+        if is_true(step.when, context.input, context.decision.results(), context.came):
             return True
     except ValueError as problem:
         error = StepError("ConditionFailed", str(problem))

@@ -43,6 +43,7 @@ class StepEvent(StrEnum):
     AWAITS_SIGNAL = "its wait for a signal begins"
     SIGNALLED = "its signal has come"
     NO_SIGNAL = "no signal in time"
+    UNANSWERED = "no answer in time, goes on without it"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -140,6 +141,13 @@ TRANSITIONS: Sequence[
         CountsInARow.BEGIN_ANEW,
     ),
     (StepEvent.NO_SIGNAL, (S.AWAITS_SIGNAL,), (S.FAILED,), CountsInARow.BEGIN_ANEW),
+    # Nobody has answered: no signal or callback has come, or the outside job goes on and on.
+    (
+        StepEvent.UNANSWERED,
+        (S.AWAITS_SIGNAL, S.AWAITS_CALLBACK, S.AT_AGENT),
+        (S.PROCESSED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
     # At its agent.
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
@@ -351,9 +359,9 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         for state, why in _OVER.items()
         for event in (TaskEvent.START, TaskEvent.INSPECT)
     },
-    (T.COMPLETED, TaskEvent.REPLIED): Stay(_OVER[T.COMPLETED]),
-    # A late success of a failed step is recorded for its repair; the state stays.
-    **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
+    # A late success of a failed step is recorded for its repair, and an answer that nobody waits
+    # for any more is alerted; the state stays.
+    **{(state, TaskEvent.REPLIED): _to() for state in _OVER},
     # Commands of operators.
     **{
         (state, TaskEvent.RESUBMIT): Refusal(

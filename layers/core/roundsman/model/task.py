@@ -35,7 +35,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
-SCHEMA = 9
+SCHEMA = 10
 """The newest record format that this code reads. It does not change a record with a higher one. The
 formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
@@ -58,6 +58,9 @@ it would count the life of the key from a later request."""
 REJECTIONS_SCHEMA = 9
 """The format of a record that owes a rejected message, or whose signals have left it. Code that
 does not know of them would send a rejected message as a status."""
+UNANSWERED_SCHEMA = 10
+"""The format of a record with steps that nobody has answered. Code that does not know of them would
+take the result for an answer."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -183,8 +186,8 @@ class StepRecord:
     """An attempt ended without a definite answer. For an undone step: its effect was never
     confirmed."""
     wait_ended_at: Annotated[int | None, Stored(since=7)] = None
-    """When the step's wait for its callback was ended because its task was ending; None if it was
-    not, or if an answer came after that."""
+    """When the step's wait for its callback was ended, because its task was ending or went on
+    without the answer; None if it was not, or if an answer came after that."""
     key_since: Annotated[int | None, Stored(since=KEYS_SCHEMA)] = None
     """Since when the service may know the key: when the first request under it was claimed, or when
     the round began. None if that is `started_at`, or if nothing was sent under the key."""
@@ -218,6 +221,8 @@ class StepRecord:
     succeeded, but its result cannot be taken, so the step is attempted again under its key."""
     signal: Annotated[str | None, Stored(since=SIGNALS_SCHEMA)] = None
     """The id of the signal that ended the step; None if none did."""
+    unanswered: Annotated[bool, Stored(since=UNANSWERED_SCHEMA)] = False
+    """Nobody has answered in time, and `result` is what the plan says for that (`otherwise`)."""
     error: StepError | None = None
     """The error of the last attempt that failed."""
     after_undo: AfterUndo | None = None
@@ -682,6 +687,17 @@ class Task:
                 found[name] = [found.get(item) for item in items]
             for item in items:
                 found.pop(item, None)
+        return found
+
+    def came(self) -> dict[str, Json]:
+        """Return whether the result of a step is an answer that came, by step name.
+
+        False if nobody has answered in time, so that the result is the step's `otherwise`. Of a
+        fan-out step it is a list in the order of the items.
+        """
+        found: dict[str, Json] = {name: not one.unanswered for name, one in self.steps.items()}
+        for name, count in self.fan_outs.items():
+            found[name] = [found.pop(item, True) for item in item_names(name, count)]
         return found
 
 

@@ -34,6 +34,11 @@ class Arrived:
         return self.message.task_id
 
     @property
+    def says_only_when(self) -> bool:
+        """Whether the message says nothing but that it is time to look: a Start or an Inspect."""
+        return isinstance(self.message, Command) and self.message.event is None
+
+    @property
     def inspects(self) -> bool:
         """Whether the message is an Inspect."""
         return isinstance(self.message, Command) and self.message.kind == INSPECT

@@ -38,10 +38,14 @@ class OrderCache:
 
         Raises TryAgain if the order row is missing: a restored backup can bring it back.
         """
+        return self.stored_row(task).content
+
+    def stored_row(self, task: Task) -> OrderRow:
+        """The row of the task's order. Raises TryAgain if it is missing."""
         row = self.row_of(task)
         if row is None:
             raise TryAgain(f"{task.task_id}: its order row is missing")
-        return row.content
+        return row
 
     def row_of(self, task: Task) -> OrderRow | None:
         """The row of the task's order; None if it is missing."""

@@ -16,6 +16,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, Problem, TryAgain
+from roundsman.model.states import ProcessState
 from roundsman.model.task import LATE_ANSWER, REJECTION, Owed, Task
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
 from roundsman.wire.alert import late_answer_alert
@@ -77,7 +78,9 @@ def send_owed(
                 (sent if _send_status(task, owed, outbox) else given_up).append(owed)
                 continue
             if owed.name == LATE_ANSWER:
-                outbox.publish(late_answer_alert(task.task_id, task.workflow, owed.detail))
+                went_on = task.step(owed.detail).process_state is ProcessState.PROCESSED
+                alert = late_answer_alert(task.task_id, task.workflow, owed.detail, went_on=went_on)
+                outbox.publish(alert)
                 sent.append(owed)
                 continue
             reported = reporter.failed(task, plan) if reporter else None

@@ -8,6 +8,7 @@ A message is acknowledged (the call returns) only after the actions that it caus
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.alerts.reporter import Reporter
@@ -167,6 +168,8 @@ class Scheduler:
     clock: Clock
     jitter: Callable[[], float]
     instance: str
+    search_secret: Callable[[], bytes]
+    """Returns the secret of the search keys of masked values."""
 
     def __post_init__(self) -> None:
         """Create what the instance keeps from one batch to the next."""
@@ -179,10 +182,17 @@ class Scheduler:
     def handle(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
         """Handle messages about one task, in this order. Idempotent.
 
-        Those that one write can store are stored by one write. What is stored and sent is the same
-        as if each were handled alone. Returns for each message what became of it, or an exception;
-        unless that is InvalidMessage, the message must be delivered again.
+        Starts and Inspects come last: of a signal and the end of the time for which it was awaited,
+        the signal counts. Those messages that one write can store are stored by one write. What is
+        stored and sent is the same as if each were handled alone. Returns for each message what
+        became of it, or an exception; unless that is InvalidMessage, the message must be delivered
+        again.
         """
+        order = sorted(range(len(arrived)), key=lambda place: arrived[place].says_only_when)
+        results = self._handle_in_order([arrived[place] for place in order])
+        return [result for _, result in sorted(zip(order, results, strict=True), key=itemgetter(0))]
+
+    def _handle_in_order(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
         results = list[Handled | Exception]()
         deliveries = [self._delivery(each) for each in arrived]
         while len(results) < len(arrived):
@@ -245,13 +255,34 @@ class Scheduler:
         if fold.changes:
             merged = fold.merged
             saved = self.tasks.save(
-                fold.task, seen=task.version, history=merged.history, inputs=merged.inputs
+                fold.task,
+                seen=task.version,
+                history=merged.history,
+                inputs=merged.inputs,
+                search=self._new_search_keys(plan, task, fold.task),
             )
             if isinstance(saved, Superseded):
                 return []
         elif not latest:
             return []
         return self._send(self._plan_after(plan, task, fold.task), fold, deliveries)
+
+    def _new_search_keys(
+        self, plan: Plan | None, before: Task, after: Task
+    ) -> tuple[str, ...] | None:
+        """The keys by which the order is found after a correction of its input.
+
+        None if they stay as they are: nothing is corrected, or it is not found by any field.
+        """
+        if len(after.corrections) <= len(before.corrections):
+            return None
+        plan, row = self._plan_after(plan, before, after), self._orders.stored_row(after)
+        if plan is None or not (plan.search or row.search):
+            return None
+        from roundsman.model.search import search_keys  # late: needed rarely
+
+        content = after.input(row.content)
+        return search_keys(plan.search, plan.masked, content, self.search_secret)
 
     def _fold(self, plan: Plan | None, task: Task, deliveries: Sequence[Delivery]) -> Fold:
         """Decide as many of the events, from the first on, as one write can store.

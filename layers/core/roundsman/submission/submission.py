@@ -3,6 +3,7 @@
 It also passes an application's cancellation of an order, or a signal to it, on to the scheduler.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from roundsman.definition.plan import Plan
@@ -83,6 +84,8 @@ class Submission:
     outbox: Outbox
     clock: Clock
     shards: int
+    search_secret: Callable[[], bytes]
+    """Returns the secret of the search keys of masked values."""
     order_retention: int | None = None
     """How long in ms an order is kept after its task has ended; None keeps orders for ever. No task
     is kept longer than its order."""
@@ -99,7 +102,8 @@ class Submission:
         task = new_task(order.plan, order.order_id, order.options, now, shards=self.shards)
         if self.order_retention is not None:
             task = replace(task, retain_for=min(task.retain_for, self.order_retention))
-        row = OrderRow(order.order_id, order.content, order.content_hash, now)
+        search = self._search_keys(order)
+        row = OrderRow(order.order_id, order.content, order.content_hash, now, search=search)
         found = self.tasks.create(row, task)
         if isinstance(found, Created):
             return Submitted(True, "accepted", self._announce(task))
@@ -115,6 +119,15 @@ class Submission:
             return Submitted(False, "a repeated order; its task has ended and was removed")
         delivered = self._announce_again(found.task)
         return Submitted(False, "a repeated order; nothing is stored", delivered)
+
+    def _search_keys(self, order: ValidOrder) -> tuple[str, ...]:
+        """The keys by which the order is found; none if its workflow names no fields for that."""
+        plan = order.plan
+        if not plan.search:
+            return ()
+        from roundsman.model.search import search_keys  # late: needed rarely
+
+        return search_keys(plan.search, plan.masked, order.content, self.search_secret)
 
     def cancel(
         self,

@@ -190,21 +190,25 @@ def _held_alert(
     )
 
 
-def late_answer_alert(task_id: str, workflow: str, step: str) -> Alert:
-    """Return the alert that a callback was answered after the undo of its step.
+def late_answer_alert(task_id: str, workflow: str, step: str, *, went_on: bool) -> Alert:
+    """Return the alert that a callback was answered after the undo of its step, or after its step
+    `went_on` without the answer.
 
     The service rejects what comes after the undo, so nothing was performed. But somebody outside
-    may believe that it was.
+    may believe that the answer counts.
     """
+    if went_on:
+        late = f"{step} of {task_id} was answered after it had gone on without an answer"
+        so = "the answer changes nothing, but whoever answered may believe that it counts"
+    else:
+        late = f"{step} of {task_id} was answered after its undo"
+        so = "nothing is performed any more, but whoever answered may believe that it is"
     return _order_alert(
         "late_answer",
         task_id,
         severity="warning",
-        title=f"Roundsman: {step} of {task_id} was answered after its undo",
-        summary=(
-            f"{step} of {task_id} was undone, and its callback was answered after that; nothing is "
-            "performed any more, but whoever answered may believe that it is"
-        ),
+        title=f"Roundsman: {late}",
+        summary=f"{late}; {so}",
         fields={"order": task_id, "workflow": workflow, "step": step},
         look="To see the order, with the sender of the answer",
     )

@@ -88,6 +88,8 @@ class AgentRequest:
     """The message group of the SQS message; not part of the body."""
     left_out: tuple[str, ...] = ()
     """The steps whose results are not in `results`, because the record does not have them."""
+    unanswered: tuple[str, ...] = ()
+    """The steps that nobody has answered in time: the result of each is its `otherwise`."""
     read_before: bool = field(default=False, compare=False)
     """The message was received before, and that receiver may have died after it called the
     service. Not part of the body."""
@@ -382,6 +384,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("probeOnly", "probe_only", FLAG, default=False),
     Field("masked", "masked", TEXTS, ()),
     Field("leftOut", "left_out", TEXTS, ()),
+    Field("unanswered", "unanswered", TEXTS, ()),
 )
 STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
     StepToAdd,

@@ -241,8 +241,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 10"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "10"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 11"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "11"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:

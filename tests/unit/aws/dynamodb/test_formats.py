@@ -512,6 +512,7 @@ ELSEWHERE = {
     StepRecord: {"operation", "situation", "retry_window", "polling"},
     # In the index `failures`, and in rows beside the record.
     Task: {"failure", "settled", "input_rows", "result_rows"},
+    OrderRow: {"search"},  # one attribute for each key, which an index has
     Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
     Group: {"id"},  # in the attribute's name
 }

@@ -35,6 +35,7 @@ SAMPLES = {
     "result": {"id": "r-1"},
     "left_out": LeftOut("too large", 9),
     "signal": "pay-1",
+    "unanswered": True,
     "error": StepError("Busy", "503"),
     "after_undo": AfterUndo.SKIPPED,
     "retry_window": RetryWindow(until=NOW, unexpected_since=NOW - 1, waits=2),
@@ -67,8 +68,9 @@ def test_each_lasting_field_outlives_an_event_and_is_reset_when_the_step_begins_
     decision = DecisionBuilder(one_step(sample(name)), NOW)
     before = getattr(decision.step("a"), name)
     decision.move("a", StepEvent.UNCLAIMED, Ready(claim_by=NOW + 1))
-    ends = name == "wait_ended_at"  # such a wait is over once the step is to be claimed
-    assert getattr(decision.step("a"), name) == (None if ends else before)
+    # Such a wait is over, and an answer may come again, once the step is to be claimed.
+    reset = {"wait_ended_at": None, "unanswered": False}
+    assert getattr(decision.step("a"), name) == reset.get(name, before)
     decision.begin_anew("a")
     again = decision.step("a")
     assert again == StepRecord(round=again.round), "used keys stay used"

@@ -30,7 +30,8 @@ def show_estimate(estimate: CostEstimate) -> None:
         f"profile {wanted.profile}"
     )
     console.print(
-        f"An order: {amount(units.write_units)} write units, {amount(units.read_units)} read "
+        f"An order: {amount(units.write_units)} write units{_of_search(wanted.search_fields)}, "
+        f"{amount(units.read_units)} read "
         f"units, {amount(units.sqs_requests)} SQS requests, {amount(units.invocations)} "
         f"invocations, {units.log_bytes:,.0f} bytes of logs\n"
     )
@@ -53,6 +54,10 @@ def show_estimate(estimate: CostEstimate) -> None:
         f"List prices of {estimate.region} on {estimate.prices_dated}, no free tier; counted on "
         f"{estimate.counted_on}. Failed attempts, and data that leaves AWS, are extra."
     )
+
+
+def _of_search(fields: int) -> str:
+    return f" ({fields} of them for search)" if fields else ""
 
 
 def _bill_table(estimate: CostEstimate) -> Table:

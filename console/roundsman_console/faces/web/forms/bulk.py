@@ -171,6 +171,8 @@ def commands_for(selection: Selection) -> list[tuple[str, str]]:
 
 def missing_in(selection: Selection) -> str:
     """Return what a filter lacks that selects too much for a command; empty if it does not."""
+    if selection.where is not None:
+        return "To command orders that are found by a field, tick their boxes."
     try:
         check_bounded(selection, frozenset(TaskState))
     except UnboundedSelection as error:

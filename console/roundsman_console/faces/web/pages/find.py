@@ -28,6 +28,8 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     text = given.get("text", "").strip()
     if not text:
         return {GOES_TO: "/orders"}
+    if "=" in text:  # no name has one: it is the value of a field
+        return {GOES_TO: "/orders?" + urlencode({"where": text})}
     if len(text) > LONGEST:
         raise InvalidArgument(
             f"The text to search for has {len(text):,} characters; no name has more than {LONGEST}."

@@ -153,6 +153,8 @@ class Listed:
     unreadable: Mapping[str, str]
     sorted_of: int | None = None
     """The number of orders that were sorted; None if the index has the order of the page."""
+    removed: Sequence[str] = ()
+    """Orders that were found by a field, whose tasks have ended and were removed."""
 
 
 def _by_end(
@@ -181,6 +183,7 @@ def _by_end(
         page.before and _address("/orders", urlencode({**kept, "before": page.before})),
         _address("/orders", urlencode({**kept, **place, "count": "yes"})) if can_count else None,
         page.unreadable,
+        removed=page.removed,
     )
 
 

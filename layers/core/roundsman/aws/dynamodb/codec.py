@@ -18,7 +18,7 @@ rows of ControlTable are in the modules of their stores.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
@@ -386,6 +386,8 @@ ORDER: "RecordTable[OrderRow]" = FieldTable(
     Field("ExpiresAt", "expires_at", EXPIRY, None),
     Field("ErasedAt", "erased_at", NUMBER, None),
 )
+SEARCH_ATTRIBUTES = ("Search1", "Search2", "Search3")
+"""The attributes of an order's search keys. Which key is in which of them has no meaning."""
 HISTORY: "RecordTable[HistoryRow]" = FieldTable(
     HistoryRow,
     Field("Seq", "seq", NUMBER),
@@ -620,12 +622,20 @@ def _instant_or_none(reader: ItemReader, name: str) -> int | None:
 
 def order_item(order: OrderRow) -> Item:
     """The item of an order."""
-    return ORDER.written(order)
+    return {**ORDER.written(order), **search_attributes(order.search)}
+
+
+def search_attributes(keys: Iterable[str]) -> Item:
+    """The attributes of an order's search keys; each is the key of an index."""
+    return {name: text(key) for name, key in zip(SEARCH_ATTRIBUTES, keys, strict=False)}
 
 
 def read_order(item: "Mapping[str, Value]") -> OrderRow:
     """The order stored in an item. Raises UnreadableRecord: it names the field, not its value."""
-    return ORDER.read(ItemReader(item, item.get("OrderID", {}).get("S", "?")))
+    reader = ItemReader(item, item.get("OrderID", {}).get("S", "?"))
+    order = ORDER.read(reader)
+    search = tuple(reader.text(name) for name in SEARCH_ATTRIBUTES if name in item)
+    return replace(order, search=search) if search else order
 
 
 def history_item(task_id: str, row: HistoryRow) -> Item:

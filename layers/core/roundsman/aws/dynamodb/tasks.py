@@ -41,6 +41,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import (
+    SEARCH_ATTRIBUTES,
     Item,
     due_attributes,
     epoch_seconds,
@@ -57,6 +58,7 @@ from roundsman.aws.dynamodb.codec import (
     read_member,
     read_order,
     schema_of,
+    search_attributes,
     task_item,
     text,
 )
@@ -293,11 +295,13 @@ class DynamoStore:
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         """Store a decision and its history rows if the stored version is `seen`, or else nothing.
 
-        `inputs` has the inputs of the steps that it adds. Nothing is stored either if the record is
-        of another task with the same id.
+        `inputs` has the inputs of the steps that it adds, and `search` the new search keys of its
+        order; None if they stay as they are. Nothing is stored either if the record is of another
+        task with the same id.
 
         Superseded may also mean that this write succeeded: its answer was lost, boto3 repeated the
         write, and the repeat failed because of the new version. The caller then loads the record
@@ -305,7 +309,7 @@ class DynamoStore:
         rows, the transaction's `ClientRequestToken` makes the repeat succeed.)
         """
         condition = {":seen": number(seen), ":created": number(task.created_at)}
-        of_order = self._order_write(task)
+        of_order = self._order_write(task, search)
         task = with_order_expiry(task, self._retention)
         division = divide(task)
         of_rows = self._row_writes(task, division)
@@ -378,23 +382,37 @@ class DynamoStore:
             return []
         return row_writes(self._tasks, task, inputs, removed=removed_at_once(task))
 
-    def _order_write(self, task: Task) -> "list[TransactWriteItemTypeDef]":
+    def _order_write(
+        self, task: Task, search: tuple[str, ...] | None = None
+    ) -> "list[TransactWriteItemTypeDef]":
         """The write of the order row that belongs to a write of the task; empty if there is none.
 
-        It gives the row its expiry when the task is over, and takes it back when it is not.
+        It gives the row its expiry when the task is over, and takes it back when it is not. It
+        replaces the search keys of the order, unless they are None.
         """
-        if with_order_expiry(task, self._retention).order_expires == task.order_expires:
+        sets: Item = {}
+        gone: list[str] = []
+        if with_order_expiry(task, self._retention).order_expires != task.order_expires:
+            expires_at = order_expiry(task, self._retention or 0)
+            if expires_at is None:
+                gone.append("ExpiresAt")
+            else:
+                sets["ExpiresAt"] = expiry(expires_at)
+        if search is not None:
+            sets |= search_attributes(search)
+            gone += [name for name in SEARCH_ATTRIBUTES if name not in sets]
+        if not sets and not gone:
             return []
+        update = f"SET {', '.join(f'{name} = :{name}' for name in sets)}" if sets else ""
+        update += f" REMOVE {', '.join(gone)}" if gone else ""
         write: UpdateTypeDef = {
             "TableName": self._orders,
             "Key": {"OrderID": text(task.task_id)},
-            "UpdateExpression": "REMOVE ExpiresAt",
+            "UpdateExpression": update.strip(),
             "ConditionExpression": ORDER_EXISTS,
         }
-        expires_at = order_expiry(task, self._retention or 0)
-        if expires_at is not None:
-            write["UpdateExpression"] = "SET ExpiresAt = :at"
-            write["ExpressionAttributeValues"] = {":at": expiry(expires_at)}
+        if sets:
+            write["ExpressionAttributeValues"] = {f":{name}": one for name, one in sets.items()}
         return [{"Update": write}]
 
     def _is_without_order(
@@ -416,14 +434,16 @@ class DynamoStore:
     def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
         """Replace the content of the order that was stored at `created_at` by null.
 
-        Does nothing if there is no such order, or if it was erased before.
+        It is not found by its fields any more. Does nothing if there is no such order, or if it was
+        erased before.
         """
         try:
             with aws_errors(f"erasing the order {order_id}"):
                 self._client.update_item(
                     TableName=self._orders,
                     Key={"OrderID": text(order_id)},
-                    UpdateExpression="SET #content = :null, ErasedAt = :at",
+                    UpdateExpression="SET #content = :null, ErasedAt = :at"
+                    f" REMOVE {', '.join(SEARCH_ATTRIBUTES)}",
                     ConditionExpression=f"{SAME_ORDER} AND {NOT_ERASED}",
                     ExpressionAttributeNames={"#content": "Content"},
                     ExpressionAttributeValues={

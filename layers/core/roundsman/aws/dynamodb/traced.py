@@ -60,9 +60,10 @@ class TracedStore(DynamoStore):
         seen: int,
         history: Sequence[HistoryRow] = (),
         inputs: Mapping[str, Json] = NO_INPUTS,
+        search: tuple[str, ...] | None = None,
     ) -> Saved | Superseded:
         """Store a decision and its history rows together."""
-        saved = super().save(task, seen=seen, history=history, inputs=inputs)
+        saved = super().save(task, seen=seen, history=history, inputs=inputs, search=search)
         if isinstance(saved, Saved):
             # The scheduler stores decisions on tasks that it has kept and did not read again.
             self._tracer.order(task.task_id, task.created_at, task.workflow)

@@ -94,6 +94,7 @@ class _MessageHandler:
             outbox=parts.outbox,
             clock=now,
             shards=settings.due_shards,
+            search_secret=parts.search_secret,
             order_retention=settings.order_retention,
         )
         self._sources = cache(self._sources_of)

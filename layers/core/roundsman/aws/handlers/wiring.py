@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Clients
@@ -37,6 +37,7 @@ class Adapters:
     leases: DynamoLeases
     groups: DynamoGroups
     outbox: AwsOutbox
+    search_secret: Callable[[], bytes]
     sqs: "SQSClient"
     dynamodb: "DynamoDBClient"
     tracer: Tracer
@@ -71,6 +72,7 @@ def parts_of(settings: EngineSettings) -> Adapters:
             tracer=tracer,
             urgent_queues=urgent_queues,
         ),
+        search_secret=_search_secret(client, table),
         sqs=clients.sqs,
         dynamodb=client,
         tracer=tracer,
@@ -82,6 +84,21 @@ def _depth_of(clients: Clients, scheduler_queue: str, key: str) -> QueueDepth:
     from roundsman.aws.sqs.depths import QueueDepths
 
     return QueueDepths(clients.sqs, scheduler_queue=scheduler_queue).depth_of(key)
+
+
+def _search_secret(client: "DynamoDBClient", table: str) -> Callable[[], bytes]:
+    """What reads the secret of search. Imported at the first call: most instances need none."""
+
+    @cache
+    def made() -> Callable[[], bytes]:
+        from roundsman.aws.dynamodb.search import DynamoSearchSecret
+
+        return DynamoSearchSecret(client, control_table=table, clock=now)
+
+    def secret() -> bytes:
+        return made()()
+
+    return secret
 
 
 def _store(
