@@ -202,3 +202,28 @@ def test_metrics_that_cannot_be_read_are_not_shown_as_0(browser: Browser, code: 
     assert "This was not read: the reason is on top of the page." in found["/"]
     assert "orders over time" in found["/"]
     assert "orders over time" in found[f"/groups/{group}"]
+
+
+def test_deployments_that_cannot_be_read_are_said_and_the_rest_is_drawn(browser: Browser) -> None:
+    world = browser.operator.world
+    world.submit({**order("ord-1"), **DECLINED})
+    world.run()
+    address = f"/groups/{world.task('ord-1').failure}"
+    with answered("AccessDenied", "ListVersionsByFunction"):
+        page = browser.page(address)
+    assert "Deployments are not known: AWS refused ListVersionsByFunction" in page
+    assert "No hold, release or bulk run is known of this time." in page
+    assert "The numbers as a table" in page
+    page = browser.page(address)
+    assert "Deployments are not known" not in page
+    assert "No deployment, hold" in page or ": deployment" in page
+
+
+def test_deployments_are_not_said_to_be_none_before_they_are_read(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = "roundsman_console.faces.web.background_checks.in_background"
+    monkeypatch.setattr(apart, lambda _: None)
+    page = browser.page("/")
+    assert "Deployments are not known yet." in page
+    assert "No deployment" not in page

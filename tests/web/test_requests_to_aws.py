@@ -12,16 +12,21 @@ from botocore.client import BaseClient
 
 from roundsman_console.aws.task_records import Records
 from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.pages.overview import _GLANCES
 from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
+from tests.console.many_orders import ManyOrders
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.moto.orders import order
 from tests.project import deployed_project, of_each_agent
+from tests.unit.console.test_glance import tasks
 from tests.web.browsers import Browser
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "open-the-console.md"
 MOST = 40
 """What the overview may ask in one reading, whatever the number of orders."""
+MOST_OF_THE_CHECK = 160
+"""What the doctor's check may ask, whatever the number of orders: it reads 1,000 of each lane."""
 ROW = re.compile(r"^\| `([^`]+)` \| ([0-9]+) \| (?:every ([0-9]+) s|once) \|$", re.MULTILINE)
 
 
@@ -117,3 +122,25 @@ def asked_for(browser: Browser, path: str) -> int:
     with requests_counted() as found:
         browser.client.get(path)
     return found.total()
+
+
+@pytest.mark.exhaustive
+def test_neither_the_overview_nor_the_check_beside_it_asks_more_for_more_orders(
+    browser: Browser,
+) -> None:
+    """What both read of orders is limited: some shards, and some orders of each lane."""
+    stack, asked = browser.inspector.stack, dict[int, tuple[int, int]]()
+    for size in (20_000, 40_000):
+        many = ManyOrders.of(tasks(size))
+        stack.__dict__["records"] = many.stack().records  # where the real one would be kept
+        _GLANCES.clear()
+
+        def requests(path: str, many: ManyOrders = many) -> int:
+            before = many.requests.total()
+            return asked_for(browser, path) + many.requests.total() - before
+
+        asked[size] = (max(requests("/") for _ in range(6)), requests("/doctor"))
+    overview, check = asked[20_000]
+    assert asked[40_000] == (overview, check)
+    assert overview <= MOST
+    assert check <= MOST_OF_THE_CHECK

@@ -84,7 +84,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     stats = _of(orders, lambda seen: _stats(inspector, seen, opened.value, at), "orders by state")
     queues = part(lambda: glance.aged_queues(at), "queues with messages")
     report = CHECKS.report(inspector)
-    published = report.value.looked.published if report.value else ()
+    published = report.value.looked.published if report.value else None
     course = (
         part(
             lambda: course_of_stack(inspector, given.get("period", ""), published),
