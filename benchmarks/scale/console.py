@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from statistics import median
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 from unittest.mock import patch
 
 import boto3
@@ -147,7 +147,7 @@ def _write(stack: Stack, endpoint: str, first: int, last: int) -> None:
 
     def put(batch: Sequence[Item]) -> None:
         requests = [{"PutRequest": {"Item": item}} for item in batch]
-        left = client.batch_write_item(RequestItems=cast("dict", {table: requests}))
+        left = client.batch_write_item(RequestItems={table: requests})
         if left["UnprocessedItems"]:
             raise AssertionError("DynamoDB Local did not write all of a batch")
 
