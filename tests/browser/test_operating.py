@@ -186,12 +186,20 @@ def test_what_is_typed_on_the_page_of_an_incident_stays_while_the_page_is_live(
     page.goto(f"/groups/{group}")
     stop = page.get_by_role("region", name="1. Stop")
     stop.get_by_label("Reason").fill("it declines every card")
+    notes = page.get_by_role("region", name="Notes")
+    notes.get_by_label("Note").fill("The bank is told.")
     with desk.still() as operator:
         operator.world.submit(order("ord-2009"))
         operator.world.run()
     page.get_by_role("heading", name="4 orders undone").wait_for()
     find_no_fault(page)
     assert stop.get_by_label("Reason").input_value() == "it declines every card"
+    assert notes.get_by_label("Note").input_value() == "The bank is told."
+    assert page.evaluate("document.documentElement.scrollWidth") == NARROW
+    notes.get_by_role("button", name="Write the note").click()
+    page.get_by_text(f"Done: the note on {group} is stored for 90 days.").wait_for()
+    notes.get_by_role("listitem").filter(has_text="The bank is told.").wait_for()
+    find_no_fault(page)
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW
 
 

@@ -14,12 +14,16 @@ from typing import Any
 
 import boto3
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from roundsman_console.base.errors import FAILED, NOT_FOUND, InspectorError
 from roundsman_console.main import app
 from roundsman_dev.changes import package as packaging
+from roundsman_dev.changes.compare import Action, ResourceChange
 from roundsman_dev.changes.package import package
+from roundsman_dev.changes.review import Review
+from roundsman_dev.changes.text import print_review
 from tests.console.schemas import assert_schema
 
 STACK, ENGINE = "arn:aws:cloudformation:x:1:stack/shop/1", "arn:aws:cloudformation:x:1:stack/e/2"
@@ -251,6 +255,21 @@ def test_a_new_stack_gets_a_change_set_of_its_creation(
     assert (code, asked["ChangeSetType"]) == (0, "CREATE")
     assert asked["Parameters"] == [{"ParameterKey": "Url", "ParameterValue": "https://new"}]
     assert {one["action"] for one in found["changes"]} == {"added"}
+
+
+def test_more_than_one_index_at_once_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    review = Review(
+        stack="shop",
+        changes=[ResourceChange("OrdersTable", "AWS::DynamoDB::Table", Action.CHANGE)],
+        passed_on=(),
+        rights=(),
+        stopped=(),
+        many_indexes=("OrdersTable",),
+    )
+    print_review(review, Console(width=200))
+    said = capsys.readouterr().out
+    assert "Warning: More than one index of OrdersTable is made or removed" in said
+    assert "change SearchFields by 1 in each deployment" in said
 
 
 def test_an_agent_that_polls_is_deployed_after_an_engine_that_knows_it(

@@ -2,7 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import boto3
 import pytest
@@ -109,6 +109,18 @@ def test_each_number_of_orders_is_shown_in_each_profile_and_elsewhere() -> None:
     shown = " ".join(types("--orders-per-month", "10000").stdout.split())
     for one in cheaper:
         assert f"{one['ordersPerMonth']:,}" in shown
+
+
+def test_the_write_units_of_search_are_named() -> None:
+    shown = " ".join(types("--orders-per-month", "1e6", "--search-fields", "2").stdout.split())
+    plain = " ".join(types("--orders-per-month", "1e6").stdout.split())
+    assert "write units (2 of them for search)," in shown
+    assert "for search" not in plain
+    one, none = (reads("--orders-per-month", "1e6", "--search-fields", n) for n in ("1", "0"))
+    units = [cast("dict[str, float]", found["order"])["writeUnits"] for found in (one, none)]
+    assert units[0] - units[1] == pytest.approx(1)
+    refused = types("--orders-per-month", "1", "--search-fields", "4")
+    assert "--search-fields must be from 0 to 3, not 4." in refused.stderr
 
 
 def test_orders_of_tenants_pay_for_fair_queues() -> None:

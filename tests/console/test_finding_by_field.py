@@ -7,6 +7,8 @@ from typing import cast
 import pytest
 
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.form_registry import GOES_TO
+from roundsman_console.faces.web.pages.find import read as find_page
 from roundsman_console.faces.web.pages.orders import Listed, ListedOrder, read
 from roundsman_console.facts.orders.listing import MOST_REMOVED, removed_words
 from roundsman_console.inspector import Inspector
@@ -128,6 +130,13 @@ def test_the_page_of_orders_has_the_field_and_shows_what_is_found(shop: Operator
     assert page["on_all"] == []
     listed = cast("Listed", page_of("customerId=c-2")["listed"])
     assert (listed.tasks, listed.removed) == ((), ("done",))
+
+
+def test_the_search_of_each_page_takes_a_field_and_its_value() -> None:
+    """It asks nothing of AWS: no name has an equals sign."""
+    nobody = cast("Inspector", None)
+    found = find_page(nobody, {"text": " card.holder=A. Reader "})
+    assert found == {GOES_TO: "/orders?where=card.holder%3DA.+Reader"}
 
 
 def test_of_many_removed_orders_the_first_are_named() -> None:

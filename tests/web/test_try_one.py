@@ -70,6 +70,29 @@ def test_one_order_is_sent_by_one_click_and_then_all_others_go_on(
     assert [row.reason.endswith("the rule is right") for row in history] == [True]
 
 
+def test_after_a_trial_that_passed_one_form_with_one_reason_releases_and_resubmits(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.faults()
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends(f"Try {FIRST}", Reason="the rule is right")
+    browser.operator.asks("hold", "payment", "--for", "30m")
+    person.opens(f"/groups/{declined}")
+    assert f"{FIRST} passed, and is Completed." in person.text
+    [reason] = [
+        one
+        for one in person.form("Release and resubmit 3 orders").fields
+        if one.kind not in ("hidden", "checkbox")
+    ]
+    assert reason.label == "Reason for both (required)"
+    person.sends("Release and resubmit 3 orders", Reason="the rule is right")
+    person.sends("Resubmit all now")
+    assert "payment is released" in person.text
+    world.pass_time(900)
+    assert states(browser) == ["Completed"] * 4
+
+
 def test_a_cause_that_is_not_gone_is_said_with_its_reason_and_another_can_be_tried(
     browser: Browser, declined: str
 ) -> None:

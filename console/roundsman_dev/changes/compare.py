@@ -77,6 +77,8 @@ class Changes:
     """The resources that are written as before, and only name what changes."""
     rights: tuple[Right, ...] = ()
     """The rights that grow."""
+    many_indexes: tuple[str, ...] = ()
+    """The tables of which more than one index is made or removed, which CloudFormation refuses."""
 
     def stopped(self, allowed: Iterable[str] = ()) -> list[ResourceChange]:
         """Return the changes that lose data and whose resource nobody allowed by its name."""
@@ -92,7 +94,10 @@ class Changes:
         for name in own.keys() & passed_on.keys():
             own[name] = own[name].joined(passed_on.pop(name))
         rights = sorted({*self.rights, *other.rights})
-        return Changes(_sorted(own.values()), _sorted(passed_on.values()), tuple(rights))
+        tables = sorted({*self.many_indexes, *other.many_indexes})
+        return Changes(
+            _sorted(own.values()), _sorted(passed_on.values()), tuple(rights), tuple(tables)
+        )
 
 
 def compare(before: Mapping[str, Document], after: Mapping[str, Document]) -> Changes:
@@ -110,7 +115,12 @@ def compare(before: Mapping[str, Document], after: Mapping[str, Document]) -> Ch
     staying = {name: body for name, body in new.resources.items() if name in old.resources}
     passed_on = _naming_what_changes(staying, own)
     rights = grown(rights_of(old.resources), rights_of(new.resources))
-    return Changes(_sorted(own.values()), (), tuple(rights)).joined(
+    tables = tuple(
+        name
+        for name, body in staying.items()
+        if len(_indexes(old.resources[name]) ^ _indexes(body)) > 1
+    )
+    return Changes(_sorted(own.values()), (), tuple(rights), tables).joined(
         Changes(passed_on=_sorted(passed_on.values()))
     )
 
@@ -201,6 +211,12 @@ def _effect(kind: str, place: str, was: Json, now: Json) -> Action:
         edited = any(_attribute(one) in names for one in _items(was) if str(one) in left)
         return Action.MAY_REPLACE if edited else Action.CHANGE
     return Action.MAY_REPLACE if _differ(was, now, place, perhaps) else Action.CHANGE
+
+
+def _indexes(body: Document) -> set[str]:
+    """The names of the indexes of a table; of another resource, none."""
+    listed = _items(_properties(body).get("GlobalSecondaryIndexes"))
+    return {str(one["IndexName"]) for one in listed if isinstance(one, dict) and "IndexName" in one}
 
 
 def _attribute(definition: Json) -> str:

@@ -38,6 +38,8 @@ class Review:
     """The rights that grow: each an Allow that is new, or a Deny that is gone."""
     stopped: Annotated[Sequence[ResourceChange], Shown(unit=NAMES)]
     """The tables and queues that would be lost and are not allowed; the exit code is then 1."""
+    many_indexes: Sequence[str] = ()
+    """The tables of which more than one index is made or removed; CloudFormation refuses that."""
     engine_first: Sequence[str] = ()
     """Why the engine should be deployed before the agents; a warning, which stops nothing."""
     executed: bool = False
@@ -52,6 +54,7 @@ def reviewed(stack: str, changes: Changes, allowed: Collection[str]) -> Review:
         passed_on=changes.passed_on,
         rights=changes.rights,
         stopped=changes.stopped(allowed),
+        many_indexes=changes.many_indexes,
     )
 
 

@@ -46,6 +46,12 @@ def print_review(review: Review, console: Console) -> None:
                 f"their templates. AWS's reason: {review.refused}"
             )
         )
+    for table in review.many_indexes:
+        sentence = (
+            f"More than one index of {table} is made or removed, which CloudFormation refuses: "
+            "change SearchFields by 1 in each deployment."
+        )
+        console.print(plain(f"Warning: {sentence}", "yellow"))
     for sentence in review.engine_first:
         console.print(plain(f"Warning: {sentence}", "yellow"))
     console.print(plain(_counts(review)))

@@ -25,6 +25,7 @@ import boto3
 import botocore.session
 from botocore.exceptions import ClientError
 
+from roundsman.definition.workflow import MOST_SEARCH_FIELDS
 from roundsman.errors import InvalidMessage
 from roundsman.model.instants import SECOND
 from roundsman.submission.newest_plan import answer_question
@@ -172,7 +173,8 @@ class WorldAws:
         outputs["ReplyQueuePrefix"] = _url("Replies-")
         interval = self._world.processes.interval // SECOND
         outputs["EngineSettings"] = (
-            f"DueShards={SHARDS},SupervisorIntervalSeconds={interval},DeletionProtection=false"
+            f"DueShards={SHARDS},SupervisorIntervalSeconds={interval},DeletionProtection=false,"
+            f"SearchFields={MOST_SEARCH_FIELDS}"
         )
         listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
         stack = {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from roundsman_dev.changes.compare import Action, Changes, ResourceChange, compare
 from roundsman_dev.nested_stacks import Document, Json
+from roundsman_dev.template import part
 from tests.unit.console.changes.templates import packaged, resources
 
 AGENTS = ("Inventory", "Mail", "Payment", "Shipping")
@@ -77,6 +78,30 @@ def test_a_value_that_takes_the_protection_of_tables_away_stops_the_deployment()
     protects = compare(resources(packaged(), DeletionProtection="later"), deployed())
     assert {one.action for one in protects.own} == {Action.CHANGE}
     assert not protects.stopped()
+
+
+def with_search(fields: int) -> dict[str, Document]:
+    """The stack with so many fields by which orders are found."""
+
+    def edit(engine: Document) -> None:
+        part(part(engine, "Parameters"), "SearchFields")["Default"] = fields
+
+    return resources(packaged({"Engine": edit}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refused"),
+    [(0, 1, ()), (1, 2, ()), (3, 2, ()), (0, 2, ("OrdersTable",)), (3, 1, ("OrdersTable",))],
+)
+def test_more_than_one_index_at_once_is_said_and_one_is_not(
+    before: int, after: int, refused: tuple[str, ...]
+) -> None:
+    found = compare(with_search(before), with_search(after))
+    assert found.many_indexes == refused
+    [orders] = [one for one in found.own if one.name == "OrdersTable"]
+    assert (orders.action, "GlobalSecondaryIndexes" in orders.properties) == (Action.CHANGE, True)
+    assert found.joined(Changes()).many_indexes == Changes().joined(found).many_indexes == refused
+    assert compare({}, with_search(after)).many_indexes == (), "a new table has all of them"
 
 
 def test_another_name_of_a_queue_replaces_it_and_stops_the_deployment() -> None:
