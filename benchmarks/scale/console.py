@@ -33,6 +33,7 @@ from roundsman_testing.stack import Stack
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import WriteRequestTypeDef
 
 Item: TypeAlias = "Mapping[str, Value]"
 
@@ -146,7 +147,7 @@ def _write(stack: Stack, endpoint: str, first: int, last: int) -> None:
     items = (_item(models, place, stack.clock.now) for place in range(first, last))
 
     def put(batch: Sequence[Item]) -> None:
-        requests = [{"PutRequest": {"Item": item}} for item in batch]
+        requests: Sequence[WriteRequestTypeDef] = [{"PutRequest": {"Item": item}} for item in batch]
         left = client.batch_write_item(RequestItems={table: requests})
         if left["UnprocessedItems"]:
             raise AssertionError("DynamoDB Local did not write all of a batch")

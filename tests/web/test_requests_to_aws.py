@@ -11,22 +11,18 @@ import pytest
 from botocore.client import BaseClient
 
 from roundsman_console.aws.task_records import Records
+from roundsman_console.faces.web import plans_in_use
 from roundsman_console.faces.web.live import LIVE_SECONDS
-from roundsman_console.faces.web.pages.overview import _GLANCES
 from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
-from tests.console.many_orders import ManyOrders
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.moto.orders import order
 from tests.project import deployed_project, of_each_agent
-from tests.unit.console.test_glance import tasks
 from tests.web.browsers import Browser
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "open-the-console.md"
 MOST = 40
 """What the overview may ask in one reading, whatever the number of orders."""
-MOST_OF_THE_CHECK = 160
-"""What the doctor's check may ask, whatever the number of orders: it reads 1,000 of each lane."""
 ROW = re.compile(r"^\| `([^`]+)` \| ([0-9]+) \| (?:every ([0-9]+) s|once) \|$", re.MULTILINE)
 
 
@@ -60,7 +56,7 @@ def checked_apart(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.exhaustive
 def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser) -> None:
-    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.submit({**order("ord-1"), **DECLINED}, order("ord-2"))
     browser.operator.world.run()
     group = browser.operator.world.task("ord-1").failure
     start = ("resubmit", "--group", str(group), "--reason", "x", "--go", "--yes", "--no-wait")
@@ -71,6 +67,8 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
     addresses = {
         "/progress/{work}": f"/progress/{work.id}",
         "/orders/{order}": "/orders/ord-1",
+        "/orders/{order}/difference": "/orders/ord-1/difference?with=ord-2",
+        "/agents/{agent}": "/agents/payment",
         "/groups/{group}": f"/groups/{group}",
         "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
         "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
@@ -82,6 +80,7 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
     }
     seen = {}
     for path in documented:
+        plans_in_use.forget(browser.inspector)
         with requests_counted() as found:
             browser.client.get(addresses.get(path, path))
         seen[path] = (found.total(), LIVE_SECONDS.get(path))
@@ -122,25 +121,3 @@ def asked_for(browser: Browser, path: str) -> int:
     with requests_counted() as found:
         browser.client.get(path)
     return found.total()
-
-
-@pytest.mark.exhaustive
-def test_neither_the_overview_nor_the_check_beside_it_asks_more_for_more_orders(
-    browser: Browser,
-) -> None:
-    """What both read of orders is limited: some shards, and some orders of each lane."""
-    stack, asked = browser.inspector.stack, dict[int, tuple[int, int]]()
-    for size in (20_000, 40_000):
-        many = ManyOrders.of(tasks(size))
-        stack.__dict__["records"] = many.stack().records  # where the real one would be kept
-        _GLANCES.clear()
-
-        def requests(path: str, many: ManyOrders = many) -> int:
-            before = many.requests.total()
-            return asked_for(browser, path) + many.requests.total() - before
-
-        asked[size] = (max(requests("/") for _ in range(6)), requests("/doctor"))
-    overview, check = asked[20_000]
-    assert asked[40_000] == (overview, check)
-    assert overview <= MOST
-    assert check <= MOST_OF_THE_CHECK
