@@ -42,6 +42,7 @@ from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
 from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
+from roundsman_console.facts.order import difference as differences
 from roundsman_console.facts.order import documents as tasks
 from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
@@ -49,6 +50,7 @@ from roundsman_console.facts.overview import stats
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.shift import report as shift
 from roundsman_console.facts.table import record as tables
+from roundsman_console.facts.workflow import health
 from roundsman_dev.changes import review as changes
 from roundsman_dev.check import documents as check
 from roundsman_dev.local import documents as local
@@ -78,6 +80,7 @@ DOCUMENTS: Mapping[str, object] = {
     "check": check.CheckDocument,
     "cost": cost.Cost,
     "demo": ui.UiDocument,
+    "diff": differences.OrderDifference,
     "dlq ls": dead_letters.MessageListDocument,
     "dlq show": dead_letters.MessageListDocument,
     "delete": tables.TablesReport,
@@ -108,6 +111,7 @@ DOCUMENTS: Mapping[str, object] = {
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchReading,
     "why": why_facts.DiagnosisDocument,
+    "workflows health": health.Health,
 }
 """The type of what each command prints with --json, but for declared verbs: a TypedDict, or a union
 of several."""

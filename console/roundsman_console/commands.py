@@ -20,8 +20,8 @@ GROUP = "roundsman.commands"
 ORDER: Final[Mapping[str, Sequence[str]]] = {
     DEVELOP: ("submit", "smoke"),
     LOOK: (
-        *("show", "ls", "timeline", "why", "stats", "watch", "export", "alerts", "groups"),
-        *("shift", "agents", "doctor", "audit", "cost", "ui"),
+        *("show", "ls", "timeline", "why", "diff", "stats", "watch", "export", "alerts", "groups"),
+        *("shift", "workflows", "agents", "doctor", "audit", "cost", "ui"),
     ),
     REPAIR: (
         *("resubmit", "undo", "cancel", "resolve", "answer", "signal", "extend", "run", "move"),

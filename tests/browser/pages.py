@@ -60,6 +60,8 @@ def addresses(desk: Person) -> dict[str, str]:
         "dead-letters": "/dead-letters",
         "rejected": "/rejected",
         "agents": "/agents",
+        "agent": "/agents/payment",
+        "difference": "/orders/ord-2000/difference",
         "workflows": "/workflows",
         "workflow": f"/workflows/{plan}",
         "cost": "/cost?since=7d",

@@ -189,3 +189,49 @@ def test_all_orders_of_a_page_are_chosen_by_one_box_for_a_bulk_run(desk: Desk) -
     page.get_by_role("checkbox", name="Choose every order of this page").check()
     page.get_by_role("button", name="Resubmit").click()
     assert page.locator("h1").inner_text() == "Resubmit all 2 orders"
+
+
+def test_a_search_with_a_name_is_kept_in_this_browser_and_stays_when_the_page_is_read_again(
+    desk: Desk,
+) -> None:
+    undone(desk, "ord-1")
+    page = desk.tab()
+    page.goto("/orders")
+    page.get_by_label("Name of this search").fill("nothing")
+    page.get_by_role("button", name="Save").click()
+    assert "Choose a filter first" in page.locator("#saved-says").inner_text()
+    page.goto("/orders?state=Undone&sort=oldest&count=yes")
+    hostile = '<img src=x onerror="document.title=1">'
+    page.get_by_label("Name of this search").fill("Undone, oldest first")
+    page.get_by_role("button", name="Save").click()
+    page.goto("/orders?state=Undone&sort=oldest")
+    page.get_by_label("Name of this search").fill(hostile)
+    page.get_by_label("Name of this search").press("Enter")
+    undone(desk, "ord-2")
+    page.get_by_role("button", name="1 new: show").wait_for()
+    saved = page.locator("#saved li a")
+    assert saved.all_inner_texts() == ["Undone, oldest first", hostile]
+    assert saved.first.get_attribute("href") == "/orders?state=Undone&sort=oldest"
+    assert saved.first.get_attribute("aria-current") == "page"
+    assert page.title() != "1"
+    page.goto("/orders")
+    page.get_by_role("link", name="Undone, oldest first").click()
+    page.wait_for_url("**/orders?state=Undone&sort=oldest")
+    page.get_by_role("button", name=f"Forget the search {hostile}").click()
+    assert saved.all_inner_texts() == ["Undone, oldest first"]
+
+
+@pytest.mark.parametrize("kept", ["{", '{"a": 1}', '[{"name": 1}, null, 7]', "null"])
+def test_what_is_kept_by_something_else_is_not_shown(desk: Desk, kept: str) -> None:
+    page = desk.tab()
+    page.goto("/orders")
+    page.evaluate("kept => localStorage.setItem(store, kept)", kept)
+    page.reload()
+    assert page.locator("#saved li").count() == 0
+    assert page.get_by_label("Name of this search").is_visible()
+
+
+def test_without_a_script_no_form_for_searches_is_seen(desk: Desk) -> None:
+    page = desk.tab(scripts=False)
+    page.goto("/orders")
+    assert not page.get_by_label("Name of this search").is_visible()

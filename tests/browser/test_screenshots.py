@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web import step_health
 from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.facts.workflow.health import Health
+from roundsman_console.facts.workflow.reading import StepsToRead
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.browser.pages import addresses
+from tests.web.test_step_health import made_health
 
 pytestmark = pytest.mark.browser
 
@@ -42,10 +47,24 @@ PICTURES = (
     Picture("console-order", "waits", WIDE, 900, dark=True),
     Picture("console-group", "group", MIDDLE, 640),
     Picture("console-shift", "shift", MIDDLE, 1100),
+    Picture("console-workflow", "workflow", WIDE, 720),
+    Picture("console-agent", "agent", MIDDLE, 900),
+    Picture("console-difference", "difference", WIDE, 800),
     Picture("console-correction", "resend", MIDDLE, 900, dark=True),
     Picture("console-narrow", "overview", NARROW, 720),
     Picture("console-narrow-order", "archived", NARROW, 720, dark=True),
 )
+
+
+def some_health(_stack: DeployedStack, steps: StepsToRead, period: str, at: int) -> Health:
+    """Charges that fail since two hours; the CloudWatch of this stack has no percentiles."""
+    return made_health(steps, period, at, bad=["charge_card"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def with_figures(patch: pytest.MonkeyPatch) -> None:
+    """The stack has figures of CloudWatch."""
+    patch.setattr(step_health, "read_health", some_health)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """`--where` finds orders by a field that their workflow names, on a stack that has its indexes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -13,19 +12,14 @@ from roundsman_console.faces.web.pages.orders import Listed, ListedOrder, read
 from roundsman_console.facts.orders.listing import MOST_REMOVED, removed_words
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator, document
+from tests.console.searched import SEARCHED
 from tests.moto.orders import order
-from workflows.order_fulfilment import order_fulfilment
 from workflows.registry import WORKFLOWS
-
-SEARCHED = replace(
-    order_fulfilment,
-    search=("input.customerId", "input.paymentToken", "input.shippingAddress.city"),
-)
 
 
 @pytest.fixture(autouse=True)
 def workflow_with_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(WORKFLOWS, order_fulfilment.name, SEARCHED)
+    monkeypatch.setitem(WORKFLOWS, SEARCHED.name, SEARCHED)
 
 
 @pytest.fixture

@@ -42,8 +42,8 @@ def test_a_note_is_shown_with_its_group_and_in_the_shift_the_newest_first(
     writes(operator, group, "It called back:\n\n  the rule is right.", by="ben")
     lines = operator.types("groups", "show", group).stdout.splitlines()
     place = lines.index("Notes:")
-    assert lines[place + 1].endswith("  ben: It called back: the rule is right.")
-    assert lines[place + 2] == f"{first}  amy: {TEXT}"
+    assert lines[place + 1].endswith(" ben: It called back: the rule is right.")
+    assert lines[place + 2] == f"{first} amy: {TEXT}"
     notes = operator.reads("groups", "show", group)["notes"]
     assert isinstance(notes, list)
     assert [(one["by"], one["group"]) for one in notes] == [("ben", group), ("amy", group)]

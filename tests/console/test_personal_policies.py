@@ -31,6 +31,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once
+from tests.console.searched import SEARCHED
 from tests.console.test_answering import waits_for_approval
 from tests.console.test_reconciling import stop_supervisor
 from tests.console.verbs import STACK_VERBS, options_of, split_verb
@@ -50,6 +51,7 @@ from tests.support.personal_rights import (
     grants,
     is_allowed,
 )
+from workflows.registry import WORKFLOWS
 
 POLICIES_OF = {
     VIEWER: (VIEWER,),
@@ -73,8 +75,8 @@ READING = {
         "doctor",
         "export",
     ),
-    *("groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
-    *("stats", "timeline", "watch", "why"),
+    *("diff", "groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
+    *("stats", "timeline", "watch", "why", "workflows health"),
 }
 ON_ONE = {
     *(
@@ -95,6 +97,9 @@ ON_ONE = {
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
 OF_DEPLOYERS = {"delete", "restore prepare", "restore replace", "restore start", "rollback"}
 """Commands of those who deploy, and who may delete tables."""
+OF_LOG_READERS = {"workflows agent-versions"}
+"""Commands that ask the logs: whether a viewer may is the account's to say, since it costs money.
+"""
 
 NEVER_CALLED = {
     "ListsTheResourcesOfTheStack: cloudformation:ListStackResources on"
@@ -150,7 +155,7 @@ class Users:
 @contextmanager
 def before_a_stack(services: Services, clock: Clock) -> Iterator[Users]:
     """Users of each kind, who have done nothing yet."""
-    parameters = of_each_agent("BreakerFailures", "100")
+    parameters = {**of_each_agent("BreakerFailures", "100"), "Engine.SearchFields": "3"}
     with (
         deployed_project(services, clock, parameters) as world,
         let_go_is_seen_at_once(world),
@@ -165,6 +170,7 @@ def before_a_stack(services: Services, clock: Clock) -> Iterator[Users]:
 
         patched.setattr(polling, "time", patience := Patience(run))
         patched.setattr(peek, "LONG_POLL", 0)
+        patched.setitem(WORKFLOWS, SEARCHED.name, SEARCHED)
         for limit in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):  # every task has rows of steps
             patched.setattr(settled, limit, 0)
         patched.chdir(TEMPLATE.parent)
@@ -224,8 +230,12 @@ def of_orders(users: Users, world: Stack) -> None:
     in_retry_again(users, world, "ord-2")
     for verb in ("show", "timeline", "why"):
         users.types(VIEWER, verb, "ord-2")
+    users.types(VIEWER, "diff", "ord-2", "ord-1")
+    users.types(VIEWER, "workflows", "health", "order_fulfilment")
     for listing in ("agents", "ls", "stats"):
         users.types(VIEWER, listing)
+    for value in ("customerId=c-42", "paymentToken=tok_visa", "shippingAddress.city=Ghent"):
+        users.types(VIEWER, "ls", "--where", value)
     users.types(VIEWER, "watch", "--times", "1")
     users.types(VIEWER, "export", "--state", "Completed")
     users.types(VIEWER, "audit", "--deep", "--yes")
@@ -317,7 +327,13 @@ def every_page(group: str, run: str) -> None:
         browser.get(session.link_to())
         for page in PAGES:
             address = page.path.format(
-                order="ord-1", group=group, run=run, plan="0" * 64, work="w-1", result="r-1"
+                order="ord-1",
+                group=group,
+                run=run,
+                plan="0" * 64,
+                agent="payment",
+                work="w-1",
+                result="r-1",
             )
             assert browser.get(address).status_code in (200, 404), address
 
@@ -359,7 +375,7 @@ def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
 
 @pytest.mark.exhaustive
 def test_each_command_is_one_for_a_kind_of_user_and_was_typed(users: Users) -> None:
-    kinds = (READING, ON_ONE, ON_MANY, OF_DEPLOYERS)
+    kinds = (READING, ON_ONE, ON_MANY, OF_DEPLOYERS, OF_LOG_READERS)
     assert sorted(verb for kind in kinds for verb in kind) == sorted(STACK_VERBS)
     assert users.typed[VIEWER] == READING
     assert users.typed[OPERATOR] == ON_ONE | {"dlq ls", "rejected ls"}

@@ -140,4 +140,4 @@ def test_pages_lead_to_each_queue_function_and_table_and_to_the_logs_of_agents(
     for name, address in resource_pages(stack).items():
         assert f'<a href="{address}" rel="noreferrer">{name}</a>' in doctor
     assert {"TasksTable", "SchedulerFunction", "PaymentFunction"} <= {*resource_pages(stack)}
-    assert 'href="/orders?agent=payment"' in agents
+    assert 'href="/agents/payment"' in agents

@@ -82,7 +82,7 @@ def test_an_id_that_looks_like_a_path_leads_nowhere_else(browser: Browser, text:
     found = browser.client.get("/find", params={"text": text})
     assert found.status_code == 200
     assert "nothing else starts with it" in text_of(found.text)
-    for place in ("orders", "groups", "bulk", "workflows"):
+    for place in ("orders", "groups", "bulk", "workflows", "agents"):
         address = browser.client.base_url.join(f"/{place}/").copy_with(
             raw_path=f"/{place}/{_quoted(text)}".encode()
         )

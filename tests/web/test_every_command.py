@@ -28,6 +28,8 @@ SHOWN: Mapping[str, str] = {
     "export": "/export",
     "cost": "/cost",
     "shift": "/shift",
+    "diff": "/orders/{order}/difference",
+    "workflows health": "/workflows/{plan}",
 }
 """The commands that only look, with the page that shows what they print."""
 

@@ -168,7 +168,8 @@ def test_a_workflow_is_drawn_with_its_orders(declined: Browser) -> None:
     assert "50 %" in page
     task = declined.operator.world.task("ord-1")
     assert "<svg" in declined.html(f"/workflows/{task.plan}")
-    assert "There is no such plan." in declined.page("/workflows/none", 404)
+    assert "There is no such plan." in declined.page(f"/workflows/{'0' * 64}", 404)
+    assert "keeps no order of the workflow none" in declined.page("/workflows/none", 404)
 
 
 @pytest.mark.exhaustive

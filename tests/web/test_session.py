@@ -243,7 +243,7 @@ def test_an_open_page_can_ask_whether_its_console_still_runs(
         ("", "/"),
         ("f-0a1b2c3d", "/groups/f-0a1b2c3d"),
         ("b-0a1b2c3d", "/bulk/b-0a1b2c3d"),
-        ("payment_backup", "/agents#agent-payment_backup"),
+        ("payment_backup", "/agents/payment_backup"),
         ("payment", "/orders/payment"),  # this stack has no such agent
         ("ord-1", "/orders/ord-1"),
         ("//evil.example", "/orders/%2F%2Fevil.example"),

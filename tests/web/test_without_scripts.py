@@ -15,6 +15,8 @@ TIME = re.compile(
     r"<noscript> at \d\d:\d\d:\d\d UTC\. "
     r"This page does not update by itself, because scripts are off</noscript>"
 )
+WITH_METRICS = {"workflows-agent-versions"}
+"""The commands that are offered only where the steps have metrics, which this stack has not."""
 VOID = frozenset({"input", "link", "meta", "br", "img"})
 SCRIPTED = {"data-copy", "data-copies"}
 """Attributes of buttons that a style sheet shows only where scripts run."""
@@ -103,7 +105,7 @@ def test_no_page_needs_a_script_and_every_command_is_reached(reader: Reader) -> 
     reader.browser.carries_out("bulk-pause", run=run, reason="x")
     reader.operator.world.pass_time(60)
     reached |= Markup(reader.browser.html(f"/bulk/{run}")).commands
-    assert {*commands()} - reached == set()
+    assert {*commands()} - reached <= WITH_METRICS
 
 
 @pytest.mark.parametrize(

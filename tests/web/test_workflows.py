@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.model.instants import DAY, MINUTE, iso
+from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.states import TaskState
 from roundsman_console.aws.metrics import (
     AT_ONCE,
@@ -20,7 +20,8 @@ from roundsman_console.aws.metrics import (
     read_step_times,
 )
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web.pages import workflows
+from roundsman_console.faces.web import step_health
+from roundsman_console.facts.workflow.health import Health
 from tests.moto.orders import order
 from tests.web.browsers import Browser
 from tests.web.test_requests_to_aws import requests_counted
@@ -69,7 +70,7 @@ def stack_with(cloudwatch: CloudWatch) -> DeployedStack:
     return stack
 
 
-def test_a_step_has_its_percentiles_and_the_share_that_succeeded() -> None:
+def test_a_step_has_its_percentiles_and_its_failures() -> None:
     pay, ship = (WORKFLOW, "pay"), (WORKFLOW, "ship")
     cloudwatch = CloudWatch(
         {
@@ -80,9 +81,9 @@ def test_a_step_has_its_percentiles_and_the_share_that_succeeded() -> None:
             ("StepFailures", "Sum", ship): [2.0],
         }
     )
-    found = read_step_times(stack_with(cloudwatch), WORKFLOW, ["pay", "ship", "mail"], START, END)
-    assert found == {"pay": StepTimes(30, 10, 1_200, 9_000), "ship": StepTimes(0, 2, None, None)}
-    assert found["pay"].success_share == 0.75
+    steps = [pay, ship, (WORKFLOW, "mail")]
+    found = read_step_times(stack_with(cloudwatch), steps, START, END)
+    assert found == {pay: StepTimes(30, 10, 1_200, 9_000), ship: StepTimes(0, 2, None, None)}
     assert cloudwatch.requests == [12]
 
 
@@ -95,17 +96,17 @@ def test_of_a_period_in_two_parts_the_median_is_that_of_the_larger_part() -> Non
             ("StepMs", "p99", pay): [12_000.0, 3_000.0],
         }
     )
-    found = read_step_times(stack_with(cloudwatch), WORKFLOW, ["pay"], START, END)
-    assert found == {"pay": StepTimes(45, 0, 1_000, 12_000)}
+    found = read_step_times(stack_with(cloudwatch), [pay], START, END)
+    assert found == {pay: StepTimes(45, 0, 1_000, 12_000)}
 
 
 def test_more_steps_than_one_request_may_read_are_read_in_several() -> None:
     cloudwatch = CloudWatch({("StepFailures", "Sum", (WORKFLOW, "step129")): [1.0]})
-    steps = [f"step{n}" for n in range(130)]
-    found = read_step_times(stack_with(cloudwatch), WORKFLOW, steps, START, END)
-    assert [*found] == ["step129"]
+    steps = [(WORKFLOW, f"step{n}") for n in range(130)]
+    found = read_step_times(stack_with(cloudwatch), steps, START, END)
+    assert [*found] == [steps[129]]
     assert cloudwatch.requests == [AT_ONCE, 20]
-    assert read_step_times(stack_with(cloudwatch), WORKFLOW, [], START, END) == {}
+    assert read_step_times(stack_with(cloudwatch), [], START, END) == {}
 
 
 def test_the_ends_of_a_workflow_are_counted_by_state() -> None:
@@ -151,33 +152,9 @@ def test_without_figures_of_cloudwatch_the_records_are_shown_and_named(completed
     assert "From the records of all 1 order." in page
     plan = completed.operator.world.task("ord-1").plan
     page = completed.page(f"/workflows/{plan}")
-    assert "CloudWatch has no attempt of this workflow in this period. From the records" in page
+    assert "CloudWatch has no figure of this stack in this period." in page
+    assert "From the records of all 1 order of the workflow." in page
     assert "Median" in page
-
-
-@pytest.mark.exhaustive
-def test_a_workflow_shows_what_cloudwatch_has_of_the_chosen_period(
-    completed: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths = []
-
-    def times(
-        _stack: DeployedStack, workflow: str, steps: list[str], start: int, end: int
-    ) -> dict[str, StepTimes]:
-        lengths.append((workflow, end - start))
-        return {steps[1]: StepTimes(30, 10, 90_000, 240_000)}
-
-    monkeypatch.setattr(workflows, "read_step_times", times)
-    plan = completed.operator.world.task("ord-1").plan
-    page = completed.page(f"/workflows/{plan}?period=7d")
-    assert "charge_card 40 75.0 % 90 s 4 min" in page
-    since = iso(completed.operator.world.clock.now - 7 * DAY + MINUTE)[:16].replace("T", " ")
-    assert f"From CloudWatch's metrics, all attempts of this workflow since {since} UTC" in page
-    assert "reserve_stock 0" in page, "a step without attempts"
-    completed.page(f"/workflows/{plan}?period=7d")
-    completed.page(f"/workflows/{plan}")
-    completed.page(f"/workflows/{plan}?period=none")
-    assert lengths == [(WORKFLOW, 7 * DAY), (WORKFLOW, DAY)], "read once in five minutes"
 
 
 def test_the_workflows_show_how_the_orders_of_a_period_ended(completed: Browser) -> None:
@@ -207,13 +184,13 @@ def test_the_workflows_show_how_the_orders_of_a_period_ended(completed: Browser)
 def test_a_viewer_who_may_not_read_metrics_sees_the_records_and_why(
     completed: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_given: object) -> dict[str, StepTimes]:
+    def refused(*_given: object) -> Health:
         raise ClientError(
             {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform"}},
             "GetMetricData",
         )
 
-    monkeypatch.setattr(workflows, "read_step_times", refused)
+    monkeypatch.setattr(step_health, "read_health", refused)
     plan = completed.operator.world.task("ord-1").plan
     page = completed.page(f"/workflows/{plan}?period=30d")
     assert "GetMetricData" in page
@@ -229,5 +206,6 @@ def test_a_stack_without_the_metrics_shows_the_records(
     with requests_counted() as found:
         page = completed.page(f"/workflows/{plan}")
         assert "Period:" not in completed.page("/workflows")
-    assert "The stack has no metrics by step (StepMetrics). From the records" in page
+    assert "How the steps did is not known: not measured: the parameter StepMetrics" in page
+    assert "From the records of all 1 order of the workflow." in page
     assert not found["GetMetricData"]

@@ -25,6 +25,7 @@ from roundsman_console.acts.set_aside.verbs import (
     RedriveVerb,
 )
 from roundsman_console.acts.verb import StackVerb, Verb
+from roundsman_console.acts.workflow.verbs import AgentVersionsVerb
 
 VERBS: Sequence[type[Verb]] = (
     ResubmitVerb,
@@ -45,6 +46,7 @@ VERBS: Sequence[type[Verb]] = (
     NoteVerb,
     ReconcileVerb,
     RollbackVerb,
+    AgentVersionsVerb,
 )
 """Those that are declared."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from roundsman.model.instants import iso
+from roundsman_console.aws.log_query import log_group
 from roundsman_console.aws.stack import DeployedStack, is_local
 from roundsman_console.aws.versions import functions_of
 
@@ -71,7 +72,7 @@ class AwsConsole:
 
         The group has this name in stacks/agent.yaml and stacks/engine.yaml.
         """
-        return f"/aws/lambda/{self.stack}/{function}"
+        return log_group(self.stack, function)
 
     def trace(self, trace_id: str) -> str:
         """Return the page of a trace in X-Ray. `DeployedStack.trace_of` returns an order's id."""

@@ -21,6 +21,9 @@ Key = TypeVar("Key")
 Points: TypeAlias = Sequence[tuple[int, float]]
 """Instants (epoch ms) with values, the oldest first."""
 
+StepKey: TypeAlias = tuple[str, str]
+"""The names of a workflow and of one of its steps."""
+
 AT_ONCE = 500
 """The largest number of metrics in one GetMetricData request."""
 HOUR = 60 * MINUTE
@@ -186,12 +189,6 @@ class StepTimes:
     nearly_all: int | None
     """99 of 100 attempts that succeeded took no longer; None if none succeeded."""
 
-    @property
-    def success_share(self) -> float | None:
-        """The share of the attempts that succeeded; None if there was none."""
-        attempts = self.succeeded + self.failed
-        return self.succeeded / attempts if attempts else None
-
 
 @dataclass(frozen=True, slots=True)
 class AttemptTimes:
@@ -228,15 +225,15 @@ def period_until(at: int, length: int) -> tuple[int, int]:
 
 
 def read_step_times(
-    stack: DeployedStack, workflow: str, steps: Sequence[str], start: int, end: int
-) -> dict[str, StepTimes]:
+    stack: DeployedStack, steps: Sequence[StepKey], start: int, end: int
+) -> dict[StepKey, StepTimes]:
     """Read the attempts of the steps from `start` to `end` (epoch ms, whole minutes).
 
     A step without attempts is left out. It is one request for each 125 steps, with four metrics a
     step.
     """
     wanted = {
-        (step, figure): _of_step(stack.name, workflow, step, metric, statistic)
+        (step, figure): _of_step(stack.name, *step, metric, statistic)
         for step in steps
         for figure, (metric, statistic) in STATISTICS.items()
     }
@@ -249,6 +246,51 @@ def read_step_times(
                 round(sum_of(count)), round(sum_of(failed)), _of_most(half, count), _longest(most)
             )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeries:
+    """The attempts of a step by parts of a time: values by when each part begins (epoch ms)."""
+
+    succeeded: Mapping[int, float] = field(default_factory=dict)
+    failed: Mapping[int, float] = field(default_factory=dict)
+    nearly_all: Mapping[int, float] = field(default_factory=dict)
+    """99 of 100 attempts that succeeded took no longer, in ms."""
+
+
+_BY_PART = ("count", "failed", "most")
+_STARTS = ("", "")
+"""The key of the starts of the supervisor among those of steps."""
+
+
+def read_step_series(
+    stack: DeployedStack, steps: Sequence[StepKey], start: int, end: int, every: int
+) -> tuple[dict[StepKey, StepSeries], frozenset[int]]:
+    """Read the attempts of the steps by parts of `every` ms from `start` to `end` (epoch ms).
+
+    Also returns the parts that were measured: those for which CloudWatch has any of these values,
+    or a start of the supervisor, which Lambda counts in each profile. A step without attempts is
+    left out. It is one request for each 166 steps, with three metrics a step, and a further one for
+    each 100,800 values.
+    """
+    wanted = {
+        (step, figure): _of_step(stack.name, *step, *STATISTICS[figure])
+        for step in steps
+        for figure in _BY_PART
+    }
+    supervisor = stack.outputs.get("SupervisorFunctionName")
+    if wanted and supervisor:
+        wanted[_STARTS, ""] = starts_of_supervisor(supervisor)
+    read = {
+        key: dict(points) for key, points in read_metrics(stack, wanted, start, end, every).items()
+    }
+    measured = frozenset(part for values in read.values() for part in values)
+    found = {
+        step: StepSeries(*(read.get((step, figure), {}) for figure in _BY_PART))
+        for step in steps
+        if any((step, figure) in read for figure in _BY_PART)
+    }
+    return found, measured
 
 
 def _of_most(points: Points, counts: Points) -> int | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
@@ -293,6 +294,12 @@ class DeployedStack:
     def cloudwatch(self) -> "CloudWatchClient":
         """A client for CloudWatch metrics and alarms."""
         client: CloudWatchClient = boto3.client("cloudwatch")
+        return client
+
+    @cached_property
+    def logs(self) -> "CloudWatchLogsClient":
+        """A client for the logs of the functions."""
+        client: CloudWatchLogsClient = boto3.client("logs")
         return client
 
     @cached_property

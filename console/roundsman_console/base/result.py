@@ -117,6 +117,7 @@ class Noun(StrEnum):
     GROUPS = "failure groups"
     REJECTED = "rejected messages"
     DEAD_LETTERS = "dead letters"
+    WORKFLOWS = "workflows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def print_notes(notes: Sequence[GroupNote]) -> None:
     if notes:
         say("", "Notes:")
     for note in notes:
-        say(f"{second(note.at)}  {note.by}: {note.text}")
+        say(f"{second(note.at)} {note.by}: {note.text}")
 
 
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ PAGE_OF: Mapping[Noun, str] = {
     Noun.GROUPS: "/groups",
     Noun.REJECTED: "/rejected",
     Noun.DEAD_LETTERS: "/dead-letters",
+    Noun.WORKFLOWS: "/workflows",
 }
 """The address of the page that lists what a verb is about."""
 
@@ -37,7 +38,7 @@ def address_of(place: str, agents: Collection[str]) -> str:
     """
     name = place.strip()
     if name in agents:
-        return f"/agents#agent-{quote(name)}"
+        return f"/agents/{quote(name)}"
     return page_of_id(name) or f"/orders/{quote(name, safe='')}"
 
 

@@ -44,9 +44,11 @@ from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import LIVE_SECONDS
 from roundsman_console.faces.web.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
 from roundsman_console.faces.web.pages import (
+    agent,
     agents,
     bulk,
     cost,
+    difference,
     doctor,
     export,
     order,
@@ -113,6 +115,7 @@ PAGES = (
     PageRoute("/find", search.read, "find.html"),
     PageRoute("/export", export.read, "export.html"),
     PageRoute("/orders/{order}", order.read, "order.html"),
+    PageRoute("/orders/{order}/difference", difference.read, "difference.html"),
     PageRoute("/groups", groups.read_all, "groups.html"),
     PageRoute("/groups/{group}", groups.read, "group.html"),
     PageRoute("/bulk", bulk.read_all, "bulk_runs.html"),
@@ -121,6 +124,7 @@ PAGES = (
     PageRoute("/dead-letters", dead_letters.read_all, "dead_letters.html"),
     PageRoute("/rejected", dead_letters.read_rejected, "rejected.html"),
     PageRoute("/agents", agents.read, "agents.html"),
+    PageRoute("/agents/{agent}", agent.read, "agent.html"),
     PageRoute("/workflows", workflows.read_all, "workflows.html"),
     PageRoute("/workflows/{plan}", workflows.read, "workflow.html"),
     PageRoute("/cost", cost.read, "cost.html"),

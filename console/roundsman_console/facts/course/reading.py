@@ -158,6 +158,12 @@ def _missing(stack: DeployedStack, in_lean: str | None) -> str | None:
     return in_lean if stack.parameters.get("Profile") == "lean" else None
 
 
+def step_metrics_missing(stack: DeployedStack) -> str | None:
+    """Why the stack has no metrics by workflow and step; None if it has."""
+    missing = _missing(stack, LEAN)
+    return NO_STEP_METRICS if missing is None and not has_step_metrics(stack) else missing
+
+
 def _accepted(stack: DeployedStack) -> Counter:
     metrics = {"accepted": accepted_orders(stack.name)}
     return Counter(
@@ -195,9 +201,7 @@ def _of_stack(stack: DeployedStack) -> list[Counter]:
 
 
 def _of_step(stack: DeployedStack, workflow: str, step: str) -> list[Counter]:
-    missing = _missing(stack, LEAN)
-    if missing is None and not has_step_metrics(stack):
-        missing = NO_STEP_METRICS
+    missing = step_metrics_missing(stack)
     completed = ends_of_workflow(stack.name, workflow, TaskState.COMPLETED)
     found = [
         _accepted(stack),

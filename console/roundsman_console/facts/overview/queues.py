@@ -5,6 +5,7 @@ delay of a minute or two, or from a read mark: an agent's of its request queue, 
 of its own queue or of an agent's replies.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal, TypeAlias
@@ -55,9 +56,13 @@ class Queue:
         return not (self.waiting or self.in_flight or self.delayed)
 
 
-def find_queues(stack: DeployedStack, at: int) -> list[Queue]:
-    """Return the queues in the stack's outputs, in the order of the outputs, at `at` (epoch ms)."""
-    counted = map_in_threads(ASKERS, lambda queue: _counted(stack, queue), named_queues(stack))
+def find_queues(stack: DeployedStack, at: int, agent: str | None = None) -> list[Queue]:
+    """Return the queues in the stack's outputs, in the order of the outputs, at `at` (epoch ms).
+
+    With `agent`, only those of this agent.
+    """
+    named = [one for one in named_queues(stack) if agent is None or is_of_agent(one.name, agent)]
+    counted = map_in_threads(ASKERS, lambda queue: _counted(stack, queue), named)
     measured = measured_ages(stack, counted, at)
     return with_ages(counted, measured, stack.board.agents(), lags_of(stack.board.marks(), at))
 
@@ -69,6 +74,14 @@ def named_queues(stack: DeployedStack) -> list[Queue]:
         for name, url in stack.outputs.items()
         if name.endswith(_URL)
     ]
+
+
+def is_of_agent(queue: str, agent: str) -> bool:
+    """Whether the queue with this name is for requests to the agent, or for its replies."""
+    own = re.escape(agent.replace("_", ""))
+    return bool(
+        re.fullmatch(rf"{own}(?:urgent)?(?:request|reply)(?:deadletter)?queue", queue.lower())
+    )
 
 
 def lags_of(marks: Mapping[str, ReadMark], at: int) -> dict[str, int]:

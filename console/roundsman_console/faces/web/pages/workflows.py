@@ -5,6 +5,7 @@ in a period is read from CloudWatch, if the stack has metrics by workflow and st
 steps take is read from the records of some orders.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,38 +13,35 @@ from statistics import median
 from typing import Generic, TypeVar
 
 from roundsman.definition.plan import Plan
-from roundsman.model.instants import DAY, MINUTE, iso
+from roundsman.model.checks import NAME
+from roundsman.model.instants import iso
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
-from roundsman_console.aws.metrics import (
-    Ends,
-    StepTimes,
-    has_step_metrics,
-    period_until,
-    read_ends,
-    read_step_times,
-)
+from roundsman_console.aws.metrics import Ends, has_step_metrics, period_until, read_ends
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.choices import choices_of
 from roundsman_console.faces.web.drawings.graph import draw
+from roundsman_console.faces.web.plans_in_use import census_of
+from roundsman_console.faces.web.step_health import KEEP, period_of, read_step_health
 from roundsman_console.faces.web.unreadable_parts import Part, part
-from roundsman_console.facts.orders.census import StackCensus, take_census
 from roundsman_console.facts.orders.listing import WITHIN, find
 from roundsman_console.facts.orders.selection import Selection
+from roundsman_console.facts.workflow.health import PERIODS
+from roundsman_console.facts.workflow.reading import newest_plan_of, steps_of
 from roundsman_console.inspector import Inspector
 
 T = TypeVar("T")
 
-KEEP = 5 * MINUTE
-"""How long figures of CloudWatch are shown again, in ms: reading them costs money."""
-
-PERIODS: Mapping[str, int] = {"24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
-"""The periods that can be chosen, in ms; the first if none is."""
-
+HASH = re.compile("[0-9a-f]{64}")
 READ = 300
 """The number of orders whose records are read for the versions, some of each workflow."""
+MOST_DRAWN = 50
+"""A workflow with more steps is drawn when somebody asks for it: the drawing of 300 is large."""
+MOST_RECORDED = 100
+"""The most steps whose times are shown from records."""
 
 
 @dataclass(slots=True)
@@ -70,18 +68,12 @@ class VersionSummary:
 
 @dataclass(frozen=True, slots=True)
 class StepSummary:
-    """One step of a plan, and how it did. Times are in ms."""
+    """One step of a plan, and how long it took by the records. Times are in ms."""
 
     name: str
     half: int | None
     """Half of the attempts took no longer; None if it is not known."""
-    nearly_all: int | None = None
-    """99 of 100 attempts took no longer; None if it is not known."""
-    attempts: int | None = None
-    """The attempts that ended; None if it is not known."""
-    success_share: float | None = None
-    """The share of these that succeeded; None if it is not known."""
-    limit: int = 0
+    limit: int
     """The longest time of an attempt."""
 
 
@@ -95,16 +87,14 @@ class InPeriod(Generic[T]):
 
 
 ENDS: dict[str, Cached[InPeriod[Mapping[str, Ends]]]] = {}
-CENSUS: Cached[StackCensus] = Cached(MINUTE)  # it may read the whole index
-TIMES: dict[tuple[str, str], Cached[InPeriod[Mapping[str, StepTimes]]]] = {}
-"""What was read of each period, and of each plan in it."""
+"""What was read of each period."""
 
 
 def read_all(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read all workflows of the stack, their orders now and in a period, and their versions."""
     stack, period = inspector.stack, period_of(given)
     known = choices_of(inspector)
-    census = CENSUS.get(inspector, lambda: take_census(stack, known.workflows))
+    census = census_of(inspector, known.workflows)
     known.workflows |= {*census.workflows}
     names = sorted(known.workflows)
     sample = stack.records.load_many(census.samples(READ), now()).tasks
@@ -124,36 +114,44 @@ def read_all(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, obj
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
-    """Read one version of a workflow. Raises NotFound if its plan is not stored."""
-    plan = inspector.stack.plans.plan(given["plan"])
-    if plan is None:
-        raise NotFound("There is no such plan.")
-    of_workflow = Selection(workflow=plan.workflow)
-    page = find(inspector.stack, of_workflow, limit=READ, within=WITHIN, newest_first=True)
+    """Read one version of a workflow by its hash, or the newest one by the workflow's name.
+
+    Raises NotFound if its plan is not stored. With `graph` = `whole`, any workflow is drawn.
+    """
+    stack = inspector.stack
+    plan = plan_named(stack, given["plan"])
+    page = find(
+        stack, Selection(workflow=plan.workflow), limit=READ, within=WITHIN, newest_first=True
+    )
     found = next((one for one in versions(page.tasks) if one.plan == plan.hash), None)
-    period = period_of(given)
-    measured = _times(inspector, plan, period)
-    times = measured.value
-    is_measured = times is not None and bool(times.found)
+    health = read_step_health(inspector, plan.hash, steps_of(plan), given)
+    measured = health.value is not None and any(row.health.attempts for row in health.value.rows)
+    recorded = None if measured else _recorded_steps(plan, found)
+    is_drawn = len(plan.steps) <= MOST_DRAWN or given.get("graph") == "whole"
     return {
         "plan": plan,
-        "graph": draw(plan),
+        "graph": draw(plan) if is_drawn else None,
+        "agents": sorted(plan.agents),
         "version": found or VersionSummary(plan.workflow, plan.hash),
-        "measured": measured,
-        "is_measured": is_measured,
-        "has_metrics": has_step_metrics(inspector.stack),
-        "steps": _measured_steps(plan, times.found)
-        if times is not None and is_measured
-        else _recorded_steps(plan, found),
+        "health": health,
+        "recorded": recorded and recorded[:MOST_RECORDED],
+        "more_steps": max(0, len(recorded or ()) - MOST_RECORDED),
         "read": len(page.tasks),
         "whole": page.whole,
-        **_choice(period),
     }
 
 
-def period_of(given: Mapping[str, str]) -> str:
-    """The period that was asked for; the first one if none, or none that there is."""
-    return given["period"] if given.get("period") in PERIODS else next(iter(PERIODS))
+def plan_named(stack: DeployedStack, name: str) -> Plan:
+    """Return the plan with this hash, or the newest one of the workflow with this name.
+
+    Raises NotFound if there is none.
+    """
+    if NAME.fullmatch(name):
+        return newest_plan_of(stack, name)
+    plan = stack.plans.plan(name) if HASH.fullmatch(name) else None
+    if plan is None:
+        raise NotFound("There is no such plan.")
+    return plan
 
 
 def _choice(period: str) -> Mapping[str, object]:
@@ -174,20 +172,6 @@ def _ends(
     if not has_step_metrics(inspector.stack):
         return Part(None)
     kept = ENDS.setdefault(period, Cached(KEEP))
-    return part(lambda: kept.get(inspector, measure))
-
-
-def _times(
-    inspector: Inspector, plan: Plan, period: str
-) -> Part[InPeriod[Mapping[str, StepTimes]]]:
-    def measure() -> InPeriod[Mapping[str, StepTimes]]:
-        start, end = period_until(now(), PERIODS[period])
-        found = read_step_times(inspector.stack, plan.workflow, [*plan.steps], start, end)
-        return InPeriod(found, _minute(start))
-
-    if not has_step_metrics(inspector.stack):
-        return Part(None)
-    kept = TIMES.setdefault((period, plan.hash), Cached(KEEP))
     return part(lambda: kept.get(inspector, measure))
 
 
@@ -213,26 +197,13 @@ def _time_taken(record: StepRecord) -> int | None:
     return record.finished_at - record.started_at
 
 
-def _measured_steps(plan: Plan, times: Mapping[str, StepTimes]) -> list[StepSummary]:
-    found = []
-    for name, step in plan.steps.items():
-        took = times.get(name)
-        if took is None:
-            found.append(StepSummary(name, None, None, 0, None, step.complete_within))
-            continue
-        attempts = took.succeeded + took.failed
-        share, limit = took.success_share, step.complete_within
-        found.append(StepSummary(name, took.half, took.nearly_all, attempts, share, limit))
-    return found
-
-
 def _recorded_steps(plan: Plan, version: VersionSummary | None) -> list[StepSummary]:
     times = version.durations if version else {}
     return [
         StepSummary(
             name,
             round(median(times[name])) if times.get(name) else None,
-            limit=step.complete_within,
+            step.complete_within,
         )
         for name, step in plan.steps.items()
     ]

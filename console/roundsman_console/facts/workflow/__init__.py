@@ -1,0 +1,1 @@
+"""Workflows: how their steps do, and since when worse."""

@@ -1,0 +1,218 @@
+"""What differs between two orders: values, steps, versions and times, and what is not compared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.model.masked_values import MASK
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError, StepRecord, Task
+from roundsman_console.aws.versions import Published
+from roundsman_console.facts.order.difference import (
+    MOST_TEXT,
+    NOT_KNOWN,
+    PARTS,
+    OrderDifference,
+    OrderSide,
+    difference,
+    version_at,
+)
+from roundsman_console.facts.order.order_facts import OrderFacts
+from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
+
+PLAN = plan(step("reserve", agent="inventory"), step("charge", "reserve", agent="payment"))
+UNKNOWN = StepError("UnknownMerchant", "POST answered 403")
+VERSIONS = {"payment": [Published("Payment", 40, T0 - 9_000), Published("Payment", 41, T0 + 1)]}
+
+
+def done(took: int = 200, result: Json = None, at: int = T0) -> StepRecord:
+    return step_record(
+        process_state=ProcessState.PROCESSED, started_at=at, finished_at=at + took, result=result
+    )
+
+
+def failed(took: int = 200, at: int = T0) -> StepRecord:
+    return step_record(
+        process_state=ProcessState.ERROR,
+        started_at=at,
+        finished_at=at + took,
+        error=UNKNOWN,
+        failure_count=3,
+    )
+
+
+def task(name: str, state: TaskState, steps: Mapping[str, StepRecord], took: int = 900) -> Task:
+    first = World(PLAN).task
+    return replace(
+        first, task_id=name, state=state, steps=steps, owed=(), ended_at=first.created_at + took
+    )
+
+
+def side(of: Task, content: Json = None, *, planned: bool = True) -> OrderSide:
+    return OrderSide(OrderFacts(of, PLAN if planned else None, at=T0), content)
+
+
+def completed(content: Json = None, **steps: StepRecord) -> OrderSide:
+    records = {"reserve": done(), "charge": done(), **steps}
+    return side(task("ord-1028", TaskState.COMPLETED, records), content)
+
+
+def archived(content: Json = None, **steps: StepRecord) -> OrderSide:
+    records = {"reserve": done(), "charge": failed(), **steps}
+    return side(task("ord-1029", TaskState.ARCHIVED, records), content)
+
+
+def rows(found: OrderDifference) -> list[tuple[str, str, str | None, str | None]]:
+    return [(one.part, one.name, one.order, one.other) for one in found.differences]
+
+
+def compare(
+    order: OrderSide,
+    other: OrderSide,
+    published: Mapping[str, Sequence[Published]] | None = None,
+) -> OrderDifference:
+    return difference(order, other, published or {})
+
+
+def test_an_order_that_failed_is_compared_with_one_that_completed() -> None:
+    found = compare(
+        archived({"customer": "c-4", "lines": [{"sku": "A"}]}, charge=failed(at=T0 + 10)),
+        completed({"customer": "c-3", "lines": [{"sku": "A"}, {"sku": "B"}]}),
+        VERSIONS,
+    )
+    assert rows(found) == [
+        ("order", "state", "Archived", "Completed"),
+        ("step", "charge: state", "Error", "Processed"),
+        ("step", "charge: error", "UnknownMerchant: POST answered 403", None),
+        ("step", "charge: failed attempts", "3", None),
+        ("version", "payment", "41", "40"),
+        ("input", "customer", "c-4", "c-3"),
+        ("input", "lines[1].sku", None, "B"),
+    ]
+    assert found.same_version
+    assert found.equal == 7, "workflow, version, priority, one state, two agents, a sku"
+    assert found.sentence == f"7 of {7 + found.equal} values differ."
+
+
+def test_equal_orders_differ_in_nothing() -> None:
+    one = completed({"customer": "c-3"}, charge=done(result={"chargeId": "ch-1"}))
+    found = compare(one, one)
+    assert (rows(found), found.not_compared) == ([], 0)
+    assert found.sentence.startswith("0 of ")
+
+
+def test_masked_values_are_not_compared_and_nothing_says_whether_they_are_equal() -> None:
+    one = {"card": MASK, "note": f"call {MASK}", "name": "x"}
+    found = compare(archived(one), completed({**one, "name": "y"}))
+    assert [row for row in rows(found) if row[0] == "input"] == [("input", "name", "x", "y")]
+    assert found.not_compared == 2
+    assert found.sentence.endswith("; 2 values are masked in both, and not compared.")
+    alone = compare(archived({"card": MASK}), completed({}))
+    assert ("input", "card", MASK, None) in rows(alone), "that it is there is known"
+    assert alone.not_compared == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "differ"),
+    [
+        (200, 400, False),
+        (1_000, 1_999, False),
+        (1_500, 2_600, False),
+        (1_000, 2_000, True),
+        (0, SECOND, True),
+        (28_000, 1_500, True),
+    ],
+)
+def test_times_differ_if_one_is_twice_the_other_and_a_second_longer(
+    first: int, second: int, differ: bool
+) -> None:
+    found = compare(archived(reserve=done(first)), completed(reserve=done(second)))
+    assert bool(found.of("time")) is differ
+    assert [one.name for one in found.of("time")] == (["reserve"] if differ else [])
+
+
+def test_a_step_that_was_not_begun_is_said_by_its_state_and_has_no_time() -> None:
+    found = compare(archived(charge=StepRecord()), completed(charge=done(90_000)))
+    said = [row for row in rows(found) if row[0] in ("step", "time")]
+    assert said == [("step", "charge: state", "Pending", "Processed")]
+
+
+def test_results_are_compared_by_path_and_lists_and_empty_values_too() -> None:
+    found = compare(
+        archived(reserve=done(result={"id": "r-2", "at": {"shelf": 4}, "empty": []})),
+        completed(reserve=done(result={"id": "r-1", "at": {"shelf": 4}, "empty": [1]})),
+    )
+    assert [row for row in rows(found) if row[0] == "result"] == [
+        ("result", "reserve: id", "r-2", "r-1"),
+        ("result", "reserve: empty[0]", None, "1"),
+    ]
+    bare = compare(archived(reserve=done(result=5)), completed(reserve=done(result="5.0")))
+    assert ("result", "reserve", "5", "5.0") in rows(bare)
+
+
+def test_of_a_step_that_only_one_order_has_only_that_is_said() -> None:
+    other = replace(completed().facts.task, steps={"reserve": done()})
+    short = OrderFacts(other, plan(step("reserve", agent="inventory")), at=T0)
+    found = compare(archived(), OrderSide(short, None))
+    assert [one.name for one in found.of("step")] == ["charge: state"]
+    assert found.of("step")[0].other is None
+
+
+def test_long_values_are_cut_around_what_differs() -> None:
+    same = "x" * 3_000
+    found = compare(archived({"note": f"{same}NEW{same}"}), completed({"note": f"{same}OLD{same}"}))
+    (row,) = found.of("input")
+    assert row.order is not None
+    assert row.other is not None
+    assert row.order.startswith("…xxx")
+    assert "NEW" in row.order
+    assert "OLD" in row.other
+    assert row.order.endswith("… (6,003 characters)")
+    assert len(row.order) < MOST_TEXT + 40
+    (row,) = compare(archived({"note": same}), completed({"note": "short"})).of("input")
+    assert row.other == "short"
+    assert row.order == f"{'x' * MOST_TEXT}… (3,000 characters)"
+
+
+@pytest.mark.parametrize("many", [40, 300])
+def test_many_steps_are_compared(many: int) -> None:
+    names = [f"step{place}" for place in range(many)]
+    mine = {name: done(result={"id": f"a-{name}"}) for name in names}
+    others = {name: done(result={"id": f"b-{name}"}) for name in names}
+    found = compare(
+        side(task("ord-2", TaskState.ARCHIVED, {**mine, names[-1]: failed()}), planned=False),
+        side(task("ord-1", TaskState.COMPLETED, others), planned=False),
+    )
+    assert len(found.of("result")) == many
+    assert found.of("step")[0].name == f"{names[-1]}: state"
+    assert [one.part for one in found.differences] == sorted(
+        (one.part for one in found.differences), key=[*PARTS].index
+    )
+
+
+VERSION_AT = [(T0, 40), (T0 + 1, 41), (T0 - 9_001, None), (None, None)]
+
+
+@pytest.mark.parametrize(("instant", "version"), VERSION_AT)
+def test_the_version_that_ran_is_the_newest_that_was_published(
+    instant: int | None, version: int | None
+) -> None:
+    assert version_at(VERSIONS["payment"], instant) == version
+
+
+def test_what_could_not_be_compared_is_said() -> None:
+    early = archived(charge=failed(at=T0 - 90_000))
+    found = compare(early, completed({"a": 1}), {"payment": VERSIONS["payment"]})
+    assert ("version", "payment", NOT_KNOWN, "40") in rows(found)
+    assert "The input of ord-1029 is not stored." in found.not_known
+    assert "a rollback is not seen" in found.not_known[-1]
+    open_one = replace(completed().facts.task, state=TaskState.ACTIVE, ended_at=None)
+    erased = replace(archived().facts.task, erased_at=T0, erased_by="ops")
+    found = compare(side(erased, {}), side(open_one, {}))
+    assert "The contents of ord-1029 were erased." in found.not_known
+    assert "ord-1028 has not ended yet." in found.not_known
+    assert "Which versions" in found.not_known[-1]
