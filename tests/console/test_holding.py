@@ -365,7 +365,7 @@ def test_one_order_passes_the_hold_and_the_others_wait_on(operator: Operator) ->
     world.run()
     assert world.task("ord-1").state is TaskState.COMPLETED
     assert world.task("ord-2").state is TaskState.RETRY
-    held = document(operator.types("agents", "--json"))["agents"][2]["hold"]  # type: ignore[index,call-overload]
+    held = document(operator.types("agents", "--json"))["agents"][2]["hold"]  # type: ignore[index]
     assert held["passes"] == ["ord-1"]
     assert SEEN_WITHIN in operator.patience.slept
 
