@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias, TypedDict
 
+from roundsman.alerts.group import CLEAR_FOR
 from roundsman.model.failure import (
     ARCHIVED,
     AWAITS_RESULT,
@@ -44,6 +45,9 @@ MOST_IN_A_LIST = 1_000
 COUNTED_NOW = 10
 """The number of groups in a list whose members are counted now. The other groups are shown with the
 last count of the supervisor."""
+
+CALM_FOR = CLEAR_FOR
+"""For how long a group has no members before it is over, in ms."""
 
 NO_SUCH_GROUP = "There is no such failure group: its id is f- and eight of 0-9 and a-f."
 """What is said of a text that cannot be the id of a group."""

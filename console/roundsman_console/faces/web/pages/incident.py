@@ -7,7 +7,6 @@ bulk runs over it tell what it was: they keep their orders and their results for
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roundsman.alerts.group import CLEAR_FOR
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
 from roundsman.model.events import COMMAND_KINDS
@@ -24,7 +23,7 @@ from roundsman_console.faces.web.session import current_session
 from roundsman_console.faces.web.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.course.course import time_of_day
-from roundsman_console.facts.group.reading import GroupNow
+from roundsman_console.facts.group.reading import CALM_FOR, GroupNow
 from roundsman_console.facts.group.trial import Trial, TrialState, trial_of
 from roundsman_console.facts.order.lookup import find_shown
 from roundsman_console.facts.order.step_text import error_words
@@ -134,10 +133,10 @@ def _calm(group: GroupNow, at: int) -> str:
         return "No order is in the group now."
     if row.closed_at is not None:
         return f"Empty, and over since {time_of_day(row.closed_at, at)} UTC."
-    wait = format_duration(CLEAR_FOR)
+    wait = format_duration(CALM_FOR)
     if row.clear_since is None:
         return f"No order is in the group now. It is over {wait} after the supervisor has seen it."
-    clear = time_of_day(row.clear_since + CLEAR_FOR, at)
+    clear = time_of_day(row.clear_since + CALM_FOR, at)
     ends = f"all-clear at {clear} UTC" if row.alerted_at is not None else f"over at {clear} UTC"
     return (
         f"Empty since {time_of_day(row.clear_since, at)}, {ends}, if no order fails so until then."
