@@ -58,7 +58,7 @@ def test_a_group_shows_its_count_its_times_and_samples_of_its_ends() -> None:
     found = shown(5, [row()])
     assert found is not None
     assert (found.count, found.standing) == (Count(5), "open")
-    assert (found.first_at, found.last_at) == (AT + 1, AT + 5)
+    assert (found.first_at, found.last_at) == (AT, AT + 5), "the row knows an earlier one"
     assert found.complete_by == AT + 1 - 60_000 + 3_600_000
     assert [task.task_id for task in found.samples] == ["ord-1", "ord-3", "ord-5"]
     assert found.agent == AGENTS[0]
@@ -73,7 +73,7 @@ def test_of_a_large_group_the_count_is_bounded_and_the_newest_known(
     assert found is not None
     assert found.count == Count(60, more=True)
     assert str(found.count) == "more than 60"
-    assert (found.first_at, found.last_at) == (AT + 1, AT + 80)
+    assert (found.first_at, found.last_at) == (AT, AT + 80)
     assert (len(found.failed_at), len(found.newest)) == (60, 50)
     assert [one.task_id for one in found.newest[:2]] == ["ord-80", "ord-79"]
 
