@@ -35,8 +35,9 @@ def test_the_page_has_what_happened_and_leads_to_each_of_it(touched: Browser) ->
     assert "payment is held by ops" in page
     assert f'<a href="/groups/{group}">{group}</a>' in html
     assert '<a href="/orders/ord-1">ord-1</a>' in html
-    assert '<a href="/agents">roundsman release payment</a>' in html
-    assert '<a href="/doctor">roundsman doctor</a>' in html
+    assert '<a href="/agents">Open the agents</a>' in html
+    assert '<a href="/doctor">Open the doctor</a>' in html
+    assert f'<a href="/groups/{group}">Open the group</a>' in html
     assert "What is not known The stack keeps no list of what happened." in page
 
 
