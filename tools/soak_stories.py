@@ -465,6 +465,7 @@ class Story:
         else:
             self.dropping = None
         self.overtaking = own_chance("overtakes", seed)
+        self.passing = own_chance("passes", seed)
         self.cancelled: list[str] = []
         self.wrapping = some_stories("wrapping", seed, WRAPPING)
         self.world = World(
@@ -836,6 +837,8 @@ class Story:
         else:
             minutes = timedelta(minutes=self.chance.choice((1, 15)))
             self.world.hold(agent, minutes, "by chance")
+            if self.sent and self.passing.random() < 0.3:
+                self.world.let_pass(agent, self.passing.choice(self.sent))
 
     def _extend_a_step(self, order_id: str) -> None:
         task = self.world.task(order_id)

@@ -1,7 +1,28 @@
 """The addresses of every page of the console, for a stack in which everything has happened."""
 
+from typing import Protocol
+
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
-from tests.browser.desk import Desk
+from roundsman_console.inspector import Inspector
+from tests.console.operators import Operator
+
+
+class Served(Protocol):
+    """A console of which the pages are."""
+
+    @property
+    def inspector(self) -> Inspector: ...
+
+
+class Person(Protocol):
+    """Somebody with the command line, before the pages of a console."""
+
+    @property
+    def operator(self) -> Operator: ...
+
+    @property
+    def server(self) -> Served: ...
+
 
 FORMS = {
     "resubmit": "/commands/resubmit?order=ord-2000",
@@ -17,7 +38,7 @@ FORMS = {
 }
 
 
-def addresses(desk: Desk) -> dict[str, str]:
+def addresses(desk: Person) -> dict[str, str]:
     """Each page by a name, those of one group and one plan found in the stack."""
     groups = desk.operator.reads("groups", "ls")["groups"]
     assert isinstance(groups, list)
@@ -62,14 +83,14 @@ def addresses(desk: Desk) -> dict[str, str]:
     }
 
 
-def first_id(desk: Desk, *verb: str) -> str:
+def first_id(desk: Person, *verb: str) -> str:
     """The id of the first message that a command lists."""
     found = desk.operator.reads(*verb)["messages"]
     assert isinstance(found, list)
     return str(found[0]["messageId"])
 
 
-def a_work(desk: Desk) -> str:
+def a_work(desk: Person) -> str:
     """The id of a work that has ended with something to know and to do."""
 
     def do(work: Work) -> WorkResult:

@@ -1,7 +1,9 @@
 """Every page in a real browser: readable at each width, without scripts, by keyboard and by axe."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -195,6 +197,57 @@ def test_axe_finds_no_fault_of_accessibility_in_either_theme(busy_desk: Desk) ->
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
             assert faults(page) == [], (name, theme)
+
+
+def read_aloud(page: "Page") -> list[tuple[str, str, str]]:
+    """What a screen reader is told of a page: the role, the name and the level of each part."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    return [
+        (
+            node["role"]["value"],
+            str(node.get("name", {}).get("value", "")).strip(),
+            "".join(
+                str(one["value"]["value"])
+                for one in node.get("properties", ())
+                if one["name"] == "level"
+            ),
+        )
+        for node in nodes
+        if not node["ignored"]
+    ]
+
+
+CONTROLS = {
+    *("button", "link", "textbox", "searchbox", "checkbox", "radio", "combobox"),
+    *("DisclosureTriangle", "region", "complementary", "navigation", "table", "image"),
+}
+"""The roles of what must have a name."""
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_a_screen_reader_is_told_what_everything_is(busy_desk: Desk, width: int) -> None:
+    page = busy_desk.tab(width=width)
+    for name, address in addresses(busy_desk).items():
+        page.goto(address)
+        told = read_aloud(page)
+        roles = Counter(role for role, _, _ in told)
+        headings = [int(level) for role, _, level in told if role == "heading"]
+        assert headings.count(1) == 1, name
+        assert all(after <= before + 1 for before, after in pairwise(headings)), (name, headings)
+        for one in ("main", "banner", "search", "complementary"):
+            assert roles[one] == 1, (name, one)
+        places = [label for role, label, _ in told if role == "navigation"]
+        assert "Pages" in places, name
+        assert len(places) == len({*places}), (name, places)
+        unnamed = [role for role, label, _ in told if role in CONTROLS and not label]
+        assert unnamed == [], (name, unnamed)
+        tables = page.locator("main table:visible").count()
+        assert roles["table"] == tables, (name, "a table is told as a table, also if it is narrow")
+        assert (roles["columnheader"] > 0) == (tables > 0), name
+        if roles["image"]:
+            assert page.locator("main table").count(), (name, "a drawing has a table beside it")
 
 
 def test_a_state_has_one_colour_in_each_theme_and_one_shape_on_every_page(busy_desk: Desk) -> None:

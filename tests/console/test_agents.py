@@ -54,12 +54,14 @@ def test_agents_shows_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_b
             "until": "2027-01-15T08:30:00.000Z",
             "by": "ops",
             "reason": "routine",
+            "passes": [],
         },
         "circuit": {
             "since": "2027-01-15T08:00:00.000Z",
             "until": "2027-01-15T08:01:00.000Z",
             "by": "payment",
             "reason": "5 of 8 failed",
+            "passes": [],
         },
         "lag": {"normal": 42.0, "urgent": 1.5},
     }

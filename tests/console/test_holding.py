@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
+from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.states import TaskState
 from roundsman.supervisor import parked
+from roundsman_console.acts.order.passes import SEEN_WITHIN
 from roundsman_console.faces.cli import confirm
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
@@ -82,6 +85,7 @@ def test_hold_as_json_is_one_object(operator: Operator) -> None:
             "until": "2027-01-15T08:30:00.000Z",
             "by": "ops",
             "reason": "routine",
+            "passes": [],
         },
         "replaced": None,
         "circuit": None,
@@ -244,6 +248,7 @@ def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",
         "reason": "routine",
+        "passes": [],
     }
 
 
@@ -346,3 +351,39 @@ def test_a_hold_that_aws_refuses_is_one_sentence(operator: Operator) -> None:
 def refuse(**_rest: object) -> None:
     """AWS says no to whoever types."""
     raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "UpdateItem")
+
+
+def test_one_order_passes_the_hold_and_the_others_wait_on(operator: Operator) -> None:
+    world = operator.world
+    hold(operator)
+    world.pass_time(SEEN_WITHIN)
+    world.submit(order("ord-1"), order("ord-2"))
+    world.run()
+    world.pass_time(SEEN_WITHIN)
+    result = operator.asks("run", "ord-1", "--past-holds")
+    assert result.exit_code == 0, result.output
+    world.run()
+    assert world.task("ord-1").state is TaskState.COMPLETED
+    assert world.task("ord-2").state is TaskState.RETRY
+    held = document(operator.types("agents", "--json"))["agents"][2]["hold"]  # type: ignore[index]
+    assert held["passes"] == ["ord-1"]
+    assert SEEN_WITHIN in operator.patience.slept
+
+
+def test_a_hold_that_another_operator_changes_meanwhile_is_not_changed_and_nothing_is_sent(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-1")
+    monkeypatch.setattr(DynamoHolds, "change", lambda *_: False)
+    version = operator.world.task("ord-1").version
+    result = operator.asks("run", "ord-1", "--past-holds")
+    assert result.exit_code == 1
+    assert "Another operator has changed the hold on payment just now" in result.output
+    assert operator.world.task("ord-1").version == version
+
+
+def test_many_orders_do_not_pass_a_hold(operator: Operator) -> None:
+    result = operator.asks("resubmit", "ord-1", "ord-2", "--past-holds")
+    assert result.exit_code == 2
+    assert "--past-holds tries one order" in result.output

@@ -91,11 +91,12 @@ def test_a_hold_on_a_workflow_may_hold_undos_too(operator: Operator) -> None:
 
 def test_a_hold_as_json_is_one_object(operator: Operator) -> None:
     printed = document(operator.asks("hold", "--all", "--for", "30m", "--json"))
-    held = {
+    held: dict[str, object] = {
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",
         "reason": "routine",
+        "passes": [],
         "workflow": None,
         "undosToo": False,
         "released": 0,

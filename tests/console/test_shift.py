@@ -143,7 +143,7 @@ def test_an_order_that_was_let_go_on_alone_still_counts_and_so_does_its_time() -
         replace(
             tried,
             reason="charge_card: attempt 1 of 3 failed: Declined: the acquirer said no; "
-            "attempt 2 at 2027-01-15T08:00:00Z",
+            "retried at 2027-01-15T08:00:00Z",
         ),
     ]
     histories = {**left, **{f"ord-{place}": [one] for place, one in enumerate(others, 20)}}

@@ -118,7 +118,7 @@ class Circuit:
 
 
 def call(guard: AgentGuard, function: Callable[[], T]) -> T:
-    return guard.call(function, ends_at=real_now() + MINUTE)
+    return guard.call(function, ends_at=real_now() + MINUTE, order="ord-1")
 
 
 def fails(error: Exception) -> Callable[[], str]:

@@ -59,6 +59,15 @@ def test_what_was_in_the_queue_when_somebody_held_the_agent_is_given_back(
     assert (held.value.until, held.value.called) == (until, False)
 
 
+def test_an_order_that_the_hold_lets_pass_is_called_for(circuit: Circuit) -> None:
+    hold = Hold("payment", OPERATOR, real_now(), real_now() + 30 * MINUTE, "repair", "anna")
+    circuit.world.holds(circuit.clock).hold(hold.letting_pass("ord-1"))
+    guard = circuit.instance()
+    assert guard.call(answers, ends_at=real_now() + MINUTE, order="ord-1") == "done"
+    with pytest.raises(CallHeld):
+        guard.call(never, ends_at=real_now() + MINUTE, order="ord-2")
+
+
 def test_a_hold_is_seen_within_five_seconds_and_over_at_its_end(circuit: Circuit) -> None:
     now = [real_now()]
     circuit.clock = lambda: now[0]

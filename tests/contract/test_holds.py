@@ -225,6 +225,16 @@ def test_a_hold_is_changed_only_as_it_was_read(world: World) -> None:
     assert list(holds.holds()) == []
 
 
+def test_the_orders_that_a_hold_lets_pass_are_stored_with_it(world: World) -> None:
+    holds = world.holds(Clock())
+    holds.hold(BY_ANNA)
+    passed = BY_ANNA.letting_pass("ord-1").letting_pass("ord-2")
+    assert holds.change(BY_ANNA, passed)
+    assert list(holds.holds()) == [passed]
+    assert passed.passes == ("ord-1", "ord-2")
+    assert not holds.change(BY_ANNA, passed.letting_pass("ord-3")), "somebody has changed it"
+
+
 def test_a_hold_that_is_changed_into_one_that_has_ended_can_be_placed_again_once(
     world: World,
 ) -> None:

@@ -73,7 +73,7 @@ def test_holds_that_are_kept_for_seconds_cost_the_cheap_read(dynamo_world: World
     holds = world.holds(lambda: NOW)
     with calls_of(world.client, "GetItem") as calls:
         DynamoAgentBoard(world.client, control_table=table, clock=lambda: NOW).agents()
-        OperatorsHold("payment", holds, clock=lambda: NOW).check()
+        OperatorsHold("payment", holds, clock=lambda: NOW).check("ord-1")
     assert consistency(calls) == [
         ("ControlTable", True),  # the marks
         ("ControlTable", False),

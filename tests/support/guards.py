@@ -22,7 +22,13 @@ class FakeGuard:
     """A guard; a subclass says in `around` what it does with a call."""
 
     def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,
+        order: str = "",
+        asks: bool = False,
+        follows: bool = False,
     ) -> T:
         """Call the function, as `around` decides."""
         return self.around(function, Terms(ends_at, asks, follows))

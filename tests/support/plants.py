@@ -197,7 +197,7 @@ def an_early_end(patch: Patch) -> None:
 
 def nobody_minds_holds(patch: Patch) -> None:
     """Neither the scheduler nor an agent knows of a hold."""
-    patch.setattr(OperatorsHold, "check", lambda _: None)
+    patch.setattr(OperatorsHold, "check", lambda *_: None)
     patch.setattr(control, "with_holds", lambda views, *_: views)
 
 

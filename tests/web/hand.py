@@ -117,6 +117,13 @@ class _Page(HTMLParser):
             button.words = button.words or data.strip()
 
 
+def forms_of(html: str) -> list[Form]:
+    """The forms of a page that send something, not those that search."""
+    page = _Page()
+    page.feed(html)
+    return [form for form in page.forms if form.action.startswith("/commands/")]
+
+
 @dataclass
 class Hand:
     """The person: where they are, and what it has cost them."""

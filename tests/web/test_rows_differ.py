@@ -5,12 +5,16 @@ The id of a message and its time are left out here: they tell nobody what it is.
 
 import json
 import re
+from collections import Counter
+
+import pytest
 
 from roundsman_console.facts.set_aside.beginning import MOST, beginning_of, measure_of
 from tests.console.operators import Operator
 from tests.console.test_rejected import rejected
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of
+from tests.web.reader import dead, reader_of
 
 NO_ID = {name: value for name, value in order("x").items() if name != "orderId"}
 SECRET = str(NO_ID["paymentToken"])
@@ -34,13 +38,6 @@ NEITHER_ID_NOR_TIME = re.compile(
 def rows(html: str) -> list[str]:
     """What the rows say, without the ids of messages and the times."""
     return [text_of(NEITHER_ID_NOR_TIME.sub("", one)) for one in ARTICLE.findall(html)]
-
-
-def dead(operator: Operator, *bodies: str) -> None:
-    """Messages that SQS has moved to the dead letters of submission."""
-    world = operator.world
-    for body in bodies:
-        world.sqs.send_message(QueueUrl=world.url("SubmissionDeadLetterQueue"), MessageBody=body)
 
 
 def test_rejected_messages_without_an_order_id_are_told_apart(browser: Browser) -> None:
@@ -111,3 +108,18 @@ def test_nothing_of_a_body_is_shown_where_the_workflows_are_not_known(browser: B
     assert beginning_of(stack, '{"a": 1}') == '{"a": 1}'
     object.__setattr__(stack, "events", None)
     assert beginning_of(stack, '{"a": 1}') is None
+
+
+ROW = re.compile(r"<(tr|li|article|dt)\b(?:(?!<(?:tr|li|article)\b).)*?</\1>", re.DOTALL)
+"""A row of a table or of a list, without another one in it."""
+
+
+@pytest.mark.exhaustive
+def test_no_list_of_any_page_has_two_rows_that_look_the_same(browser: Browser) -> None:
+    for name, html in reader_of(browser).pages():
+        main = html.partition("<main")[2]
+        for part in re.split(r"<(?:tbody|ul|ol)\b", main)[1:]:
+            listed = re.split(r"</(?:tbody|ul|ol)>", part)[0]
+            found = Counter(text_of(one[0]) for one in ROW.finditer(listed))
+            twice = [text for text, count in found.items() if count > 1]
+            assert twice == [], name

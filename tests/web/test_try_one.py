@@ -8,9 +8,11 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
+from roundsman_console.acts.order.passes import SEEN_WITHIN
 from roundsman_console.faces.web.pages.group import TRIAL_SECONDS
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
+from tests.moto.orders import order
 from tests.project import deployed_project
 from tests.support.kept_stack import KeptStack
 from tests.web.browsers import Browser, text_of
@@ -165,19 +167,30 @@ def test_an_order_that_is_not_in_the_group_is_not_tried(browser: Browser, declin
     browser.page("/commands/try-one?order=../etc&incident=f-00000000", 404)
 
 
-def test_while_the_agent_is_held_none_is_tried_and_one_form_releases_and_resubmits(
+def test_while_the_agent_is_held_one_order_passes_the_hold_and_then_one_form_releases_the_rest(
     browser: Browser, declined: str
 ) -> None:
     world = browser.operator.world
     person = Hand(browser).opens(f"/groups/{declined}")
     person.sends("Hold payment", Reason="declines every card")
     person.sends("Hold now")
-    assert "While payment is held, an order that is tried would wait for it too." in person.text
-    assert "/commands/try-one" not in person.html
     world.pass_time(KEEP_MARKS_FOR // SECOND)
     world.faults()
-    person.sends("Release and resubmit 4 orders", Reason="the rule is right")
-    assert "payment is released first: what waits for it goes on. 4 of 4 orders" in person.text
+    assert "Try one first: it passes the hold, and the others stay as they are." in person.text
+    world.submit(order("ord-waits"))
+    world.run()
+    world.pass_time(SEEN_WITHIN)  # for which the console waits
+    person.opens(f"/groups/{declined}")
+    person.sends(f"Try {FIRST}", Reason="is the rule right?")
+    assert SEEN_WITHIN in browser.operator.patience.slept
+    assert states(browser) == ["Completed", "Undone", "Undone", "Undone"]
+    assert world.task("ord-waits").step("charge_card").situation_name == "parked"
+    [hold] = [one for one in browser.inspector.stack.holds.holds() if one.agent == "payment"]
+    assert hold.passes == (FIRST,)
+    world.pass_time(KEEP_MARKS_FOR // SECOND)
+    person.opens(f"/groups/{declined}")
+    person.sends("Release and resubmit 3 orders", Reason="the rule is right")
+    assert "payment is released first: what waits for it goes on. 3 of 3 orders" in person.text
     assert ">would wait<" not in person.html, "they wait for no hold once it is released"
     assert browser.inspector.agents()[2].holds, "nothing is done before it is agreed to"
     person.sends("Resubmit all now")

@@ -56,6 +56,12 @@ class StackPing:
         self._leases = DynamoLeases(client, control_table=control_table)
         self._clock_ahead: int | None = None
 
+    def aws_time(self, at: int) -> int:
+        """Return the instant by the clock of AWS when it is `at` by that of this machine (epoch
+        ms), as far as the last answer tells.
+        """
+        return at - (self._clock_ahead or 0)
+
     def read(self) -> Ping:
         """Read the row. Raises InspectorError if there is no such table, and else as `aws_errors`
         does.

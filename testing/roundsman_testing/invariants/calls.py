@@ -82,6 +82,7 @@ class Calls:
         for hold in self._holds():
             known = hold.since + KNOWN_WITHIN <= at < hold.until
             is_held = (hold.agent, hold.kind) == (agent, OPERATOR)
+            is_held = is_held and request.task_id not in hold.passes
             if is_held and known and at >= self._blind_until:
                 what = f"{agent} is held by an operator, and acts on {request.step}"
                 yield Broken(Invariant.HELD_BACK, request.task_id, what)

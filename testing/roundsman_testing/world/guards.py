@@ -227,11 +227,19 @@ class VisitGuard:
     guards: WorldGuards
 
     def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,
+        order: str = "",
+        asks: bool = False,
+        follows: bool = False,
     ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
         with self.guards.at(self.visit):
-            return self.guard.call(function, ends_at=ends_at, asks=asks, follows=follows)
+            return self.guard.call(
+                function, ends_at=ends_at, order=order, asks=asks, follows=follows
+            )
 
     def publish_alerts(self) -> None:
         """Publish the alerts that the calls so far have caused."""

@@ -38,6 +38,15 @@ class WorldHolds:
         if kind == OPERATOR:
             self._stack.processes.wake_first(self._stack.post, agent)
 
+    def let_pass(self, agent: str, order: str) -> None:
+        """Let an order pass the operator's hold on an agent."""
+        holds = self._stack.processes.holds
+        for hold in holds.holds():
+            if (hold.agent, hold.kind) == (agent, OPERATOR):
+                holds.hold(hold.letting_pass(order))
+                return
+        raise ValueError(f"{agent} is not held by an operator")
+
     def hold_orders(self, workflow: str, for_: timedelta, reason: str, *, undos: bool) -> None:
         """Let no step of the orders of a workflow, or of EVERY_WORKFLOW, begin."""
         self._check_workflow(workflow)

@@ -382,6 +382,13 @@ class World:
         """End a hold. Raises ValueError if there is no such agent or kind."""
         self._holds.release(agent, kind)
 
+    def let_pass(self, agent: str, order: str) -> None:
+        """Let an order pass the hold on an agent, as one that is tried.
+
+        Raises ValueError if no operator holds the agent.
+        """
+        self._holds.let_pass(agent, order)
+
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
         self._holds.hold_orders(EVERY_WORKFLOW, for_, reason, undos=undos)

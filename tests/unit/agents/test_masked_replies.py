@@ -90,10 +90,16 @@ class Keeping(NoGuard):
         self.kept = list[str]()
 
     def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,
+        order: str = "",
+        asks: bool = False,
+        follows: bool = False,
     ) -> T:
         try:
-            return super().call(function, ends_at=ends_at, asks=asks, follows=follows)
+            return super().call(function, ends_at=ends_at, order=order, asks=asks, follows=follows)
         except TransientError as error:
             self.kept.append(f"{error} {error.cause}")
             raise

@@ -5,12 +5,15 @@ import pytest
 from roundsman.aws.dynamodb.codec import read_task, task_item
 from roundsman.definition.plan import read_plan
 from roundsman.definition.workflow import Archive, Retry, Undo
+from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.decision_context import DecisionContext
+from roundsman.engine.fan_out import count_items
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, step_of
 from tests.support.fan_out_stories import FENCED, lines, of, pick, picking
-from tests.support.machine_world import World, begun, plan, requests_in, states, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, states, step
 from tests.support.steps import stored_step
 
 P = ProcessState
@@ -267,3 +270,10 @@ def test_the_counts_survive_storing() -> None:
     world = picking(2)
     assert read_task(task_item(world.task)) == world.task
     assert world.task.fan_outs == {"pick": 2}
+
+
+def test_a_step_that_does_not_fan_out_has_no_items() -> None:
+    made = plan(step("a"))
+    decision = DecisionBuilder(World(made).task, T0)
+    context = DecisionContext(made, decision, None, {}, 0.0)
+    assert count_items(context, made.steps["a"], None) == 0

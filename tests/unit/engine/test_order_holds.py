@@ -10,6 +10,7 @@ from roundsman.engine.agent_holds import RESUME_SPREAD
 from roundsman.model.events import AgentView, HoldView, InspectAt, Outcome, StartTask
 from roundsman.model.holds import (
     ALL_ORDERS,
+    BREAKER,
     EVERY_WORKFLOW,
     OPERATOR,
     Hold,
@@ -17,6 +18,8 @@ from roundsman.model.holds import (
     describe_hold,
     in_force,
     is_in_share,
+    on_orders,
+    with_holds,
 )
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import EVERY_ORDER, AtAgent, Parked
@@ -96,6 +99,43 @@ def test_an_undo_goes_on() -> None:
     assert isinstance(world.record("a").situation, AtAgent)
     world.succeeds("a")
     assert world.task_state() is TaskState.UNDONE
+
+
+PAYMENT = Hold("worker", OPERATOR, T0, UNTIL, "declines", "ann")
+CIRCUIT = replace(PAYMENT, kind=BREAKER, by="breaker")
+
+
+def begins(*holds: Hold) -> bool:
+    """Whether the first step of the order is sent while these holds are in force."""
+    world = World(plan(a, b))
+    known = with_holds({}, holds, world.now)
+    world.agents = agents_of(world.plan.agents, world.task, known, on_orders(holds), world.now)
+    return requests_in(world.start()) == ["a"]
+
+
+@pytest.mark.parametrize("hold", [ALL, PAYMENT])
+def test_an_order_passes_a_hold_that_lets_it_and_no_other_does(hold: Hold) -> None:
+    assert not begins(hold)
+    assert begins(hold.letting_pass("ord-1"))
+    assert not begins(hold.letting_pass("ord-2"))
+
+
+def test_an_order_that_passes_one_hold_waits_for_the_others() -> None:
+    passed = PAYMENT.letting_pass("ord-1")
+    assert not begins(passed, ALL)
+    assert not begins(passed, CIRCUIT)
+    assert begins(passed, ALL.letting_pass("ord-1"))
+
+
+def test_a_hold_lets_the_last_ten_orders_pass_and_each_once() -> None:
+    hold = PAYMENT
+    for number in range(12):
+        hold = hold.letting_pass(f"ord-{number}")
+    assert hold.passes == tuple(f"ord-{number}" for number in range(2, 12))
+    assert hold.letting_pass("ord-5").passes == (
+        *(f"ord-{number}" for number in (2, 3, 4, 6, 7, 8, 9, 10, 11)),
+        "ord-5",
+    )
 
 
 def test_an_undo_waits_if_the_hold_says_so() -> None:

@@ -6,13 +6,15 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Signal, Step, Undo
+from roundsman.engine.decision_builder import DecisionBuilder
 from roundsman.engine.requests import request_for
+from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome
 from roundsman.model.instants import DAY, second
 from roundsman.model.json import Json
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.situations import End, Ended
+from roundsman.model.situations import End, Ended, Ready
 from roundsman.model.states import ProcessState, SituationName, TaskState
 from roundsman.model.task import LATE_ANSWER, PERFORM, StepRecord
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -158,6 +160,16 @@ def test_a_task_that_is_ending_does_not_go_on() -> None:
     assert world.state("ask") is ProcessState.UNDOING, "it has failed"
 
 
+def test_nor_does_a_step_whose_job_goes_on_while_its_task_ends() -> None:
+    world = story(asked, step("beside", retry=Retry(max_attempts=1)))
+    world.is_not_done("ask", 60, 600)
+    world.wait(60).start()
+    world.is_refused("beside")
+    world.wait(600).is_not_done("ask", 60, 600)
+    assert not world.record("ask").unanswered
+    assert world.state("ask") is ProcessState.UNDOING, "it has failed"
+
+
 def test_an_undo_of_it_that_is_late_is_an_undo_that_is_late() -> None:
     world = unanswered()
     world.start()
@@ -242,6 +254,15 @@ def test_requests_say_which_steps_nobody_has_answered() -> None:
     assert world.request("last").unanswered == ()
 
 
+def test_they_are_named_in_order() -> None:
+    names = ["d", "b", "e", "a", "c"]
+    waits = [Signal("paid", name=name, within=timedelta(days=1), otherwise=0) for name in names]
+    world = story(*waits, step("next", *names))
+    world.wait_until(T0 + DAY).inspect()
+    world.start()
+    assert world.request("next").unanswered == ("a", "b", "c", "d", "e")
+
+
 def test_it_is_undone_with_the_rest_and_its_undo_does_not_take_otherwise_for_its_result() -> None:
     world = unanswered()
     world.start()
@@ -272,6 +293,15 @@ def test_a_task_that_begins_again_asks_again() -> None:
     world.start()
     assert not world.record("ask").unanswered
     assert world.record("ask").situation_name is SituationName.AT_AGENT
+
+
+def test_once_it_is_undone_and_performed_again_it_may_be_answered() -> None:
+    decision = DecisionBuilder(unanswered().task, T0)
+    undo = Ready(claim_by=T0)
+    decision.move("ask", StepEvent.UNDO_BEGUN, undo)
+    assert decision.step("ask").unanswered
+    decision.move("ask", StepEvent.GOES_ON_AFTER_UNDO, undo)
+    assert not decision.step("ask").unanswered
 
 
 def test_a_resubmitted_task_keeps_what_it_went_on_with() -> None:

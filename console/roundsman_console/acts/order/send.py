@@ -30,6 +30,7 @@ from roundsman_console.acts.order.newest_plan import (
     plan_move,
     under_newest_plan,
 )
+from roundsman_console.acts.order.passes import let_pass
 from roundsman_console.acts.order.sent import (
     CommandResult,
     body_of,
@@ -135,6 +136,8 @@ def _send(
     question = verb.question(task)
     if question is not None and confirm is not None:
         confirm(question)
+    if verb.past_holds:
+        let_pass(stack, task)
     return send_and_wait(stack, here, event, wait)
 
 

@@ -39,6 +39,17 @@ FAILED = frozenset({TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED})
 BEGIN_ANEW = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 """The states from which a task does not continue but begins again."""
 
+PastHolds: TypeAlias = Annotated[
+    bool,
+    Argument(
+        "--past-holds",
+        "Let the order pass the holds of operators, to see whether a service is well again.",
+        label="Let it pass the holds of operators",
+        alone="--past-holds tries one order. Release what is held to let several go on.",
+    ),
+]
+"""Whether one order passes the holds that it would wait for; others wait on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderVerb(Verb):
@@ -100,6 +111,11 @@ class OrderVerb(Verb):
     @property
     def newest_plan(self) -> bool:
         """Whether the task continues under the newest plan of its workflow."""
+        return False
+
+    @property
+    def past_holds(self) -> bool:
+        """Whether the order passes the holds of operators that it would wait for."""
         return False
 
     def question(self, task: Task) -> str | None:  # noqa: ARG002  # verbs that ask use it
@@ -195,6 +211,7 @@ class ResubmitVerb(OrderVerb):
             word="newest",
         ),
     ] = False
+    past_holds: PastHolds = False
     not_done: Annotated[
         tuple[str, ...],
         Argument(
@@ -481,6 +498,8 @@ class RunVerb(OrderVerb):
     name = "run"
     title = "Run now"
     states = frozenset({TaskState.SCHEDULED, TaskState.RETRY})
+
+    past_holds: PastHolds = False
 
     def event(self, asked: CommandSource) -> OperatorEvent:
         return events.RunNow(asked)

@@ -63,6 +63,10 @@ Issuer: TypeAlias = Annotated[
     str | None,
     _option("--issuer", metavar="URL", help="The identity provider, as in the load balancer."),
 ]
+Client: TypeAlias = Annotated[
+    str | None,
+    _option("--client", metavar="ID", help="The only client of the provider that is believed."),
+]
 Group: TypeAlias = Annotated[
     str | None, _option("--group", help="Who is in it may send commands; all others only look.")
 ]
@@ -101,6 +105,7 @@ def ui_command(
     serve_on: Serve = None,
     signer: Signer = None,
     issuer: Issuer = None,
+    client: Client = None,
     group: Group = None,
     public_url: PublicUrl = None,
     group_claim: GroupClaim = "groups",
@@ -116,7 +121,8 @@ def ui_command(
     Example: roundsman ui f-0a1b2c3d --read-only
     """
     with sentences():
-        team = {"signer": signer, "issuer": issuer, "group": group, "public_url": public_url}
+        needed = {"signer": signer, "issuer": issuer, "group": group, "public_url": public_url}
+        team = {**needed, "client": client}
         _check_together(serve_on, team, place is not None or port is not None or loopback)
         if serve_on is not None:
             claims = {"group_claim": group_claim, "name_claim": name_claim}
@@ -182,7 +188,8 @@ def _check_together(serve_on: str | None, team: Mapping[str, str | None], alone:
         )
     if serve_on is None and any(given is not None for given in team.values()):
         raise ConsoleError(
-            "--signer, --issuer, --group and --public-url are for a team: add --serve.", USAGE
+            "--signer, --issuer, --client, --group and --public-url are for a team: add --serve.",
+            USAGE,
         )
 
 

@@ -62,7 +62,10 @@ from roundsman_console.faces.web.pages import group as groups
 from roundsman_console.faces.web.pages import set_aside as dead_letters
 from roundsman_console.faces.web.session import (
     FORM_TOKEN,
+    GO,
     SECURITY_HEADERS,
+    SHOWN,
+    STALE_FORM,
     Denial,
     Door,
     begin_request,
@@ -79,7 +82,11 @@ from roundsman_console.inspector import Inspector
 STATIC = Path(__file__).with_name("static")
 GUIDED_SECONDS = 2
 """The longest time from one reading of a live page to the next while a guide leads the visitor."""
+COMMANDS = "/commands/"
+"""The beginning of the addresses of forms."""
 LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
+TOO_LARGE = Denial(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large.")
+UNREADABLE = Denial(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
 
 HEADINGS = {
     HTTPStatus.NOT_FOUND: "Not found",
@@ -281,12 +288,20 @@ class DoorMiddleware:
                 message["headers"] = [*message.get("headers", []), *added]
             await send(message)
 
-        found = await self._door.enter(scope["method"], scope["path"], Headers(scope=scope))
+        headers = Headers(scope=scope)
+        found = await self._door.enter(scope["method"], scope["path"], headers)
         app: ASGIApp = self._app
         if found is ASK_AGAIN:
             app = HTMLResponse(self._console.templates.render_bare("continue.html", {}))
         elif isinstance(found, Denial):
             app = self._console.denied(found)
+            is_own_form = (
+                scope["method"] == "POST"
+                and scope["path"].startswith(COMMANDS)
+                and headers.get("origin") == self._door.address
+            )
+            if found.keeps_form and is_own_form:
+                app = await _kept_form(self._console, Request(scope, receive), found)
         else:
             begin_request(found)
             act_for(found.person or None)
@@ -322,7 +337,9 @@ async def _gone_on(request: Request) -> Response:
 def _alive(console: Console) -> Endpoint:
     """Say to an open page that the console still runs, and whether AWS is reached."""
 
-    async def endpoint(_request: Request) -> Response:
+    async def endpoint(request: Request) -> Response:
+        if request.method == "HEAD":  # whether this browser is still let in, before it sends a form
+            return Response(status_code=HTTPStatus.NO_CONTENT)
         reached = await console.aws.ask()
         return JSONResponse(answer_of(reached, console.aws.notes()))
 
@@ -430,32 +447,48 @@ def _command_form(console: Console) -> Endpoint:
     return endpoint
 
 
-async def _form_of(console: Console, request: Request) -> dict[str, str] | Response:
-    """Return the fields of a form of this console, or the answer that refuses it."""
+async def _kept_form(console: Console, request: Request, denial: Denial) -> Response:
+    """Return the page with a form of this console that came without a session: it has what was
+    typed, and sends it when the person who typed it says so.
+    """
+    form = await _fields_of(request)
+    if isinstance(form, Denial):
+        return console.denied(denial)
+    fields = {name: form[name] for name in form if name not in (FORM_TOKEN, GO, SHOWN)}
+    values = {"denial": denial, "path": request.url.path, "fields": fields}
+    page = console.templates.render_bare("kept_form.html", values)
+    return HTMLResponse(page, int(denial.status))
+
+
+async def _fields_of(request: Request) -> dict[str, str] | Denial:
+    """Return the fields of a form, or why it is refused."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST_FORM:
-            return console.error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large.")
+            return TOO_LARGE
     try:
-        form = dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
     except ValueError:
-        return console.error(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
-    denial = current_session().denial_of_form(form.pop(FORM_TOKEN, ""))
-    return form if denial is None else console.denied(denial)
+        return UNREADABLE
 
 
 def _command_sent(console: Console) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        form = await _form_of(console, request)
-        if isinstance(form, Response):
-            return form
+        form = await _fields_of(request)
+        if isinstance(form, Denial):
+            return console.error(form.status, form.sentence)
+        denial = current_session().denial_of_form(form.pop(FORM_TOKEN, ""))
         given = {**form, **request.path_params}
-        return await console.command_answer(
-            "command.html",
-            lambda: registry.carry_out(console.inspector, given, current_session()),
-            path=_path_of(request),
-        )
+        if denial is not None and given["command"] not in registry.commands():
+            return console.denied(denial)
+
+        def read() -> Values:
+            if denial is not None:
+                return registry.show_again(console.inspector, given, STALE_FORM)
+            return registry.carry_out(console.inspector, given, current_session())
+
+        return await console.command_answer("command.html", read, path=_path_of(request))
 
     return endpoint
 
@@ -464,9 +497,12 @@ def _guided(console: Console, guide: Guide) -> Endpoint:
     """Press the button of the guide, and go on to what is next."""
 
     async def endpoint(request: Request) -> Response:
-        form = await _form_of(console, request)
-        if isinstance(form, Response):
-            return form
+        form = await _fields_of(request)
+        if isinstance(form, Denial):
+            return console.error(form.status, form.sentence)
+        denial = current_session().denial_of_form(form.get(FORM_TOKEN, ""))
+        if denial is not None:
+            return console.denied(denial)
         await run_in_threadpool(guide.press)
         steps = await run_in_threadpool(guide.steps)
         page = next((step.address for step in steps if not step.done and step.address), "/")

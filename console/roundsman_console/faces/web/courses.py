@@ -15,6 +15,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.drawings.course import Drawing, draw
 from roundsman_console.faces.web.released import with_releases_here
+from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.course.course import SPANS, USUAL, Course, sources_sentence
 from roundsman_console.facts.course.marks import (
     Mark,
@@ -60,6 +61,8 @@ class ShownCourse:
     """How many orders came to each end; None if that is not known."""
     links: Mapping[str, str]
     """The addresses of pages, by what a mark is about."""
+    not_read: str = ""
+    """Why deployments are not known, as a sentence; empty if they are."""
 
     @property
     def periods(self) -> Mapping[str, int]:
@@ -91,23 +94,25 @@ class ShownCourse:
 
 
 def course_of_stack(
-    inspector: Inspector, period: str, published: Sequence[Published]
+    inspector: Inspector, period: str, published: Sequence[Published] | None
 ) -> ShownCourse:
-    """Read the course of all orders; `published` are the versions of the functions.
+    """Read the course of all orders; `published` are the versions of the functions, None if they
+    were not read.
 
     Of bulk runs it has only that they began: no page asks for each of them.
     """
     stack, chosen, at = inspector.stack, period if period in SPANS else USUAL, now()
     measured = _measured(inspector, chosen, "", "")
     marks = marks_between(
-        stack, measured.since, at + 1, published=published, runs=stack.bulk_runs.listed()
+        stack, measured.since, at + 1, published=published or (), runs=stack.bulk_runs.listed()
     )
+    not_read = "Deployments are not known yet." if published is None else ""
     found = stack_course(measured, marks, at)
     totals = {
         name: None if None in (known := _known(counts, measured)) else sum(filter(None, known))
         for name, counts in measured.parts.items()
     }
-    return ShownCourse(found, draw(found, DRAWN), chosen, totals, _links(marks))
+    return ShownCourse(found, draw(found, DRAWN), chosen, totals, _links(marks), not_read)
 
 
 def course_of_group(
@@ -117,11 +122,22 @@ def course_of_group(
     at = now()
     chosen = period if period in SPANS else span_since(group.first_at, at)
     measured = _measured(inspector, chosen, group.workflow, group.step)
-    marks = _marks_of(inspector, group, runs, measured.since, at)
+    published = _published(inspector, group)
+    marks = _marks_of(inspector, group, runs, published.value or (), measured.since, at)
     found = course_of(group, measured, marks, at)
     # Where there are no metrics at all, one sentence below the drawing says it.
     drawn = [one.name for one in found.series if one.missing != LOCAL]
-    return ShownCourse(found, draw(found, drawn), chosen, {}, _links(found.marks))
+    why = f"Deployments are not known: {published.problem}" if published.problem else ""
+    return ShownCourse(found, draw(found, drawn), chosen, {}, _links(found.marks), why)
+
+
+def _published(inspector: Inspector, group: GroupNow) -> Part[Sequence[Published]]:
+    """Read the versions of the agent of the group; none if it has no agent."""
+    if group.agent is None:
+        return Part(())
+    agent = group.agent.name
+    kept = _VERSIONS.setdefault(agent, Cached(KEEP_VERSIONS))
+    return part(lambda: kept.get(inspector, lambda: read_versions_of(inspector.stack, agent)))
 
 
 def _measured(inspector: Inspector, period: str, workflow: str, step: str) -> Measured:
@@ -142,19 +158,21 @@ def _known(counts: Sequence[int | None], measured: Measured) -> Sequence[int | N
 
 
 def _marks_of(
-    inspector: Inspector, group: GroupNow, runs: Sequence[BulkRecord], since: int, at: int
+    inspector: Inspector,
+    group: GroupNow,
+    runs: Sequence[BulkRecord],
+    published: Sequence[Published],
+    since: int,
+    at: int,
 ) -> list[Mark]:
     """What was done to the agent, to orders of the workflow, and to the orders of the group."""
     stack, agent = inspector.stack, group.agent.name if group.agent else ""
     stored = holds_about(group, stack.holds.stored())
-    found = [
+    return [
+        *deployment_marks(published),
         *with_releases_here(inspector, hold_marks(stored, at), agent, since),
         *run_marks(record.run for record in runs),
     ]
-    if agent:
-        kept = _VERSIONS.setdefault(agent, Cached(KEEP_VERSIONS))
-        found += deployment_marks(kept.get(inspector, lambda: read_versions_of(stack, agent)))
-    return found
 
 
 def _links(marks: Sequence[Mark]) -> Mapping[str, str]:

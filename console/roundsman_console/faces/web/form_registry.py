@@ -81,6 +81,16 @@ def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[st
     return {GOES_TO: page.goes_to or f"/results/{results.keep(page)}"}
 
 
+def show_again(inspector: Inspector, given: Form, why: str) -> Mapping[str, object]:
+    """Show a form with what was typed, and why nothing was done with it.
+
+    Raises NotFound if there is no such command.
+    """
+    page = _shown_again(_command(given), inspector, given, {}, "")
+    page = replace(page, problem=f"{why} {page.problem}".strip())
+    return {GOES_TO: f"/results/{results.keep(page)}"}
+
+
 def _shown_again(
     command: FormCommand,
     inspector: Inspector,

@@ -30,6 +30,9 @@ LONGEST_TOKEN = 24_000
 SKEW = 60
 """Seconds by which the clocks of the load balancer and of this machine may differ. A token is valid
 for some two minutes, and each request has a new one."""
+LONGEST_VALID = 900
+"""Seconds for which a token may be valid from now on. If one is valid for longer, the clock here is
+behind, and a stolen token would be believed for as much longer."""
 
 _PART = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 _KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -58,6 +61,8 @@ class Trust:
     """The claim with the groups of a person: a list of names, or one name."""
     name_claim: str = "sub"
     """The claim with the name of a person."""
+    client: str = ""
+    """The client of the identity provider, as the load balancer knows it; empty for any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,9 @@ def read_identity(token: str, trust: Trust, key_of: KeyOf, at: int) -> Identity:
     header, claims = _object(parts[0]), _object(parts[1])
     key_id = _checked_header(header, trust, at)
     _check_signature(parts, key_of(key_id))
+    begins = claims.get("nbf", 0)
+    if not isinstance(begins, int | float) or begins > at + SKEW:
+        raise NotSignedIn("the identity is not valid yet; if none is, the clock here is wrong")
     return Identity(_name(claims.get(trust.name_claim)), _in_group(claims, trust))
 
 
@@ -95,11 +103,15 @@ def _checked_header(header: dict[str, Json], trust: Trust, at: int) -> str:
         raise NotSignedIn("the identity is signed by another load balancer than --signer")
     if header.get("iss") != trust.issuer:
         raise NotSignedIn("the identity is of another issuer than --issuer")
+    if trust.client and header.get("client") != trust.client:
+        raise NotSignedIn("the identity is of another client than --client")
     expires = header.get("exp")
     if not isinstance(expires, int) or isinstance(expires, bool):
         raise NotSignedIn("the identity has no time of expiry")
     if at >= expires + SKEW:
         raise NotSignedIn("the identity has expired; if each one has, the clock here is wrong")
+    if expires > at + LONGEST_VALID:
+        raise NotSignedIn("the identity is valid too long; if each one is, the clock here is wrong")
     key_id = header.get("kid")
     if not isinstance(key_id, str) or not _KEY_ID.fullmatch(key_id):
         raise NotSignedIn("the id of the key of the identity is no UUID")

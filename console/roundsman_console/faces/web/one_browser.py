@@ -37,6 +37,7 @@ OTHER_BROWSER = Denial(
     HTTPStatus.FORBIDDEN,
     "The console was opened in another browser, or it was started again. Use the link that "
     "`roundsman ui` printed, or stop it with Ctrl-C and start it again for a new link.",
+    keeps_form=True,
 )
 ASK_AGAIN = Denial(HTTPStatus.OK, "Go on to the console.")
 """The browser gets the page that asks for the same address again."""

@@ -42,6 +42,9 @@ class Denial:
     status: HTTPStatus
     sentence: str
     """For people; it contains nothing of the request."""
+    keeps_form: bool = False
+    """Whether a form of the console that is refused so is shown to its sender again, who may be let
+    in later."""
 
 
 OTHER_SITE = Denial(
@@ -52,6 +55,11 @@ OLD_FORM = Denial(
     HTTPStatus.FORBIDDEN,
     "This form is of an earlier console, so nothing was done. Load the page again.",
 )
+STALE_FORM = (
+    "Nothing was done: the console was started again, or another person signed in, after this form "
+    "was opened. It has what you typed: read it, and send it again."
+)
+"""What is said of a form that has no token of this session, and is shown again."""
 READ_ONLY = Denial(
     HTTPStatus.FORBIDDEN,
     "The console was started with --read-only, so nothing was done.",
@@ -111,6 +119,10 @@ class Session:
 
 class Door(Protocol):
     """Says which requests the console answers, and for whose session."""
+
+    @property
+    def address(self) -> str:
+        """The address of the console, without a slash at its end."""
 
     async def enter(self, method: str, path: str, headers: Headers) -> Session | Denial:
         """Return the session of a request, or why it is refused before its body is read."""

@@ -26,6 +26,7 @@ SIGN_IN = Denial(
     HTTPStatus.UNAUTHORIZED,
     "You are not signed in here. Use the address that your team uses for this page; if you do, "
     "load it again. If that does not help, ask those who run it: it has printed the reason.",
+    keeps_form=True,
 )
 OTHER_ADDRESS = Denial(
     HTTPStatus.MISDIRECTED_REQUEST, "The console does not answer under this address."
@@ -147,7 +148,7 @@ def read_settings(
     if not all(claims.values()):
         raise ConsoleError("--group-claim and --name-claim must be names of claims.", USAGE)
     host, port = _listening(serve_on)
-    trust = Trust(signer, issuer, group, **claims)
+    trust = Trust(signer, issuer, group, **claims, client=options.get("client") or "")
     return TeamSettings(host, port, _public(public_url), known["region"], trust)
 
 

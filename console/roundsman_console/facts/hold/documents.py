@@ -1,5 +1,6 @@
 """Documents about holds on agents and on orders, and their end."""
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypedDict
 
 from roundsman_console.base.constraints import Count, Instant
@@ -13,6 +14,8 @@ class HoldDocument(TypedDict):
     by: str
     """The operator, or the circuit breaker."""
     reason: str
+    passes: Sequence[str]
+    """The ids of orders that it lets pass, such as one that is tried."""
 
 
 class OrderHoldDocument(HoldDocument):

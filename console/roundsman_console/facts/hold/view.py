@@ -13,6 +13,7 @@ def hold_document(hold: Hold) -> HoldDocument:
         "until": iso(hold.until),
         "by": hold.by,
         "reason": hold.reason,
+        "passes": hold.passes,
     }
 
 

@@ -190,7 +190,8 @@ def read_orders(stack: DeployedStack, since: int, at: int, looking: Looking) -> 
 
 def _supervisor(stack: DeployedStack, at: int) -> list[Finding]:
     visits = (lease.visited_at for lease in stack.leases.read().by_shard.values())
-    return of_supervisor(max(visits, default=0) or None, at, stack.supervisor_interval)
+    visited, by_aws = max(visits, default=0) or None, stack.ping.aws_time(at)
+    return of_supervisor(visited, by_aws, stack.supervisor_interval)
 
 
 def _runs(

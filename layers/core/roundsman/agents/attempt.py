@@ -237,7 +237,11 @@ class Attempt:
 
         try:
             returned = self.guard.call(
-                let_through, ends_at=request.ends_at, asks=asks, follows=follows
+                let_through,
+                ends_at=request.ends_at,
+                order=request.task_id,
+                asks=asks,
+                follows=follows,
             )
         except Exception as error:
             for one in self._raised(error).errors:

@@ -42,16 +42,23 @@ class Guard(Protocol):
     """Controls the calls to one agent's service, across all instances of its function."""
 
     def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,
+        order: str = "",
+        asks: bool = False,
+        follows: bool = False,
     ) -> T:
         """Call the function and return its result. Raises CallHeld if it may not be called.
 
         Exceptions of the function pass through; but if the service is known to be down by then,
         CallHeld with `called` is raised instead. The guard may wait for its turn until `ends_at`
         (epoch ms) at the latest. `asks` marks a probe: its success does not prove that the service
-        is healthy, because many services that cannot do their work still answer queries. `follows`
-        marks a call after another one of the same attempt. The guard may wait longer for its turn:
-        if it is rejected, the next attempt makes both calls again.
+        is healthy, because many services that cannot do their work still answer queries. `order` is
+        the id of the order, which a hold may let pass. `follows` marks a call after another one of
+        the same attempt. The guard may wait longer for its turn: if it is rejected, the next
+        attempt makes both calls again.
         """
 
 
@@ -63,6 +70,7 @@ class NoGuard:
         function: Callable[[], T],
         *,
         ends_at: int,  # noqa: ARG002  # part of the Guard protocol
+        order: str = "",  # noqa: ARG002
         asks: bool = False,  # noqa: ARG002
         follows: bool = False,  # noqa: ARG002
     ) -> T:

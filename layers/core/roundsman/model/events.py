@@ -318,6 +318,8 @@ class HoldView:
     """When the last of them ends, in epoch ms."""
     why: str = ""
     """The reasons for them, in words."""
+    passes: frozenset[str] = frozenset()
+    """The ids of the tasks that all of them let pass."""
 
 
 @dataclass(frozen=True, slots=True)

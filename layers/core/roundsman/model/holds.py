@@ -3,7 +3,7 @@
 While a hold on an agent is in force, the agent takes no work. While a hold on orders is in force,
 that is on those of one workflow or on all, no step of such an order begins; what runs ends as
 always, and undos go on unless the hold says otherwise. A hold on orders may let a share of them go
-on, so that a release can go in steps.
+on, so that a release can go in steps. An operator's hold may let single orders pass.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +47,9 @@ class Hold:
     """Whether a hold on orders also holds their undos. A hold on an agent always does."""
     released: int = 0
     """The share of the orders that a hold on orders lets go on, in percent."""
+    passes: tuple[str, ...] = ()
+    """The ids of orders that an operator's hold lets pass, such as one that is tried to see whether
+    the service is well again; at most MOST_PASSES."""
 
     @property
     def target(self) -> str:
@@ -57,12 +60,20 @@ class Hold:
 
     def holds_order(self, workflow: str, task_id: str) -> bool:
         """Whether this is a hold on orders that lets no step of this order begin."""
-        return self.workflow in (EVERY_WORKFLOW, workflow) and not is_in_share(
-            task_id, self.released
-        )
+        if self.workflow not in (EVERY_WORKFLOW, workflow) or task_id in self.passes:
+            return False
+        return not is_in_share(task_id, self.released)
+
+    def letting_pass(self, order: str) -> "Hold":
+        """Return the hold that lets this order pass as well; of many, the last ones."""
+        others = tuple(one for one in self.passes if one != order)
+        return replace(self, passes=(*others, order)[-MOST_PASSES:])
 
 
 OPERATOR, BREAKER = "operator", "breaker"
+
+MOST_PASSES = 10
+"""How many orders a hold lets pass. Each is tried alone, and its fate is looked at."""
 
 ENDED = 0
 """The `until` of a hold that was released: in the past, for the clock of every function. That of a
@@ -166,7 +177,7 @@ def agents_of(
     orders. With one in force on the task's order, each view gets `performs_hold`, and
     `undos_hold` if the hold holds undos too.
     """
-    views = with_unread(views, named, task.priority)
+    views = _passed(with_unread(views, named, task.priority), task.task_id)
     found = [one for one in in_force(holds, now) if one.holds_order(task.workflow, task.task_id)]
     if not found:
         return views
@@ -178,9 +189,20 @@ def agents_of(
     }
 
 
+def _passed(views: Agents, task_id: str) -> Agents:
+    """The views without the holds on agents that let this task pass."""
+    held = [
+        queue
+        for queue, view in views.items()
+        if view.agent_hold is not None and task_id in view.agent_hold.passes
+    ]
+    return {**views, **{queue: replace(views[queue], agent_hold=None) for queue in held}}
+
+
 def _together(holds: Sequence[Hold]) -> HoldView | None:
     """Return until when holds last together, and why; None without a hold."""
     if not holds:
         return None
     why = "; ".join(describe_hold(hold) for hold in holds)
-    return HoldView(max(hold.until for hold in holds), why)
+    passes = frozenset.intersection(*(frozenset(hold.passes) for hold in holds))
+    return HoldView(max(hold.until for hold in holds), why, passes)

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from roundsman.model.json import Json
 from roundsman_console.faces.web.identity import (
     LONGEST_TOKEN,
+    LONGEST_VALID,
     SKEW,
     Identity,
     NotSignedIn,
@@ -79,6 +80,7 @@ def test_the_padding_of_the_load_balancer_is_a_part_of_what_is_signed() -> None:
         ({"exp": 1.8e9 + 120}, "no time of expiry"),
         ({"exp": True}, "no time of expiry"),
         ({"exp": NOW - SKEW}, "has expired"),
+        ({"exp": NOW + LONGEST_VALID + 1}, "valid too long"),
         ({"kid": None}, "no UUID"),
         ({"kid": 7}, "no UUID"),
         ({"kid": ""}, "no UUID"),
@@ -102,6 +104,29 @@ def test_clocks_may_differ_by_the_skew_and_no_more() -> None:
     token = BALANCER.token(BALANCER.header(exp=NOW))
     assert read(token, at=NOW + SKEW - 1).name == "amy"
     refused(token, "has expired", at=NOW + SKEW)
+
+
+def test_a_clock_that_is_an_hour_off_believes_nobody() -> None:
+    """Else a token that was stolen an hour ago would be believed where the clock is behind."""
+    refused(BALANCER.token(), "valid too long; if each one is, the clock here is", at=NOW - 3_600)
+    refused(BALANCER.token(), "has expired; if each one has, the clock here is", at=NOW + 3_600)
+
+
+@pytest.mark.parametrize("begins", [NOW + SKEW + 1, NOW * 1.5, "soon", [NOW]])
+def test_a_token_that_is_not_valid_yet_is_refused(begins: Json) -> None:
+    claims = BALANCER.claims(nbf=begins)
+    refused(BALANCER.token(claims=claims), "not valid yet")
+    assert read(BALANCER.token(claims={**claims, "nbf": NOW + SKEW})).name == "amy"
+
+
+def test_only_the_one_client_is_believed_if_it_is_named() -> None:
+    trust = Trust(SIGNER, ISSUER, "on-call", client="console")
+    assert read(BALANCER.token(), trust).name == "amy"
+    for other in ("evil", "console ", "", None, ["console"]):
+        token = BALANCER.token(BALANCER.header(client=other))
+        assert read(token).name == "amy", "no client is named"
+        with pytest.raises(NotSignedIn, match="of another client than --client"):
+            read_identity(token, trust, never_asked, NOW)
 
 
 def test_a_key_that_is_not_known_is_refused() -> None:

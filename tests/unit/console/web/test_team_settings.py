@@ -36,6 +36,12 @@ def test_the_settings_are_those_of_the_options() -> None:
     )
 
 
+def test_the_client_may_be_left_out() -> None:
+    for given, client in ((None, ""), ("", ""), ("console", "console")):
+        options = {**OPTIONS, "client": given}
+        assert read_settings("127.0.0.1:0", options, CLAIMS).trust.client == client
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_nobody_is_served_without_each_of_them(name: str, nothing: str | None) -> None:

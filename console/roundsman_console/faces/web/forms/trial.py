@@ -1,7 +1,8 @@
 """Trying one order of a failure group, to see whether the cause is gone before all go on.
 
 The page of the group shows which order it is, so its form is carried out when it is sent, once. If
-the order has changed since, it is shown what would be done, as with every other command.
+the order has changed since, it is shown what would be done, as with every other command. The order
+passes the holds of operators, and what else waits for them waits on.
 """
 
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ def _try(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     page, task, how = _read(inspector, given)
     kind, version = verb_for(how), str(task.version)
     reason, by = reason_of(kind, given), read_name(None)
-    verb = kind.read_form(kind.proposed_in({task.state}))
+    verb = kind.read_form({**kind.proposed_in({task.state}), "past_holds": "yes"})
     signed = {
         name: text for name, text in given.items() if name in ("command", "order", INCIDENT, SHOWN)
     }

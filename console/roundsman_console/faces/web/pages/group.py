@@ -212,10 +212,9 @@ def _try_one(group: GroupNow, trial: Trial | None) -> Mapping[str, str] | None:
     """The form that tries one order; None if none can be tried.
 
     It is the oldest of the samples that was not tried before and of which no effect may stand, if
-    there is one: an undone order of which one may does not begin again. While the agent is held, an
-    order says nothing.
+    there is one: an undone order of which one may does not begin again. It passes a hold.
     """
-    if not group.samples or not _lets_go_on(group) or hold_of(group.agent) is not None:
+    if not group.samples or not _lets_go_on(group):
         return None
     before = trial.tried.order if trial is not None else ""
     best = sorted(

@@ -84,7 +84,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     stats = _of(orders, lambda seen: _stats(inspector, seen, opened.value, at), "orders by state")
     queues = part(lambda: glance.aged_queues(at), "queues with messages")
     report = CHECKS.report(inspector)
-    published = report.value.looked.published if report.value else ()
+    published = report.value.looked.published if report.value else None
     course = (
         part(
             lambda: course_of_stack(inspector, given.get("period", ""), published),
@@ -163,7 +163,7 @@ def _stats(inspector: Inspector, seen: OrdersSeen, opened: OpenOrders | None, at
     stack = inspector.stack
     visits = [lease.visited_at for lease in stack.leases.read().by_shard.values()]
     counts = seen.counts(OpenOrders(whole=False) if opened is None else opened)
-    return Stats(at, counts, (), (), max(visits, default=0) or None)
+    return Stats(stack.ping.aws_time(at), counts, (), (), max(visits, default=0) or None)
 
 
 def _glance_of(inspector: Inspector) -> Glance:

@@ -8,6 +8,7 @@
 "use strict";
 
 const NO_ANSWER = "The console does not answer. It ended, or this machine was asleep: look at the terminal of `roundsman ui`.";
+const SIGNED_OUT = "Your session has ended.";
 const OFFLINE = "This browser is offline.";
 const AWS_SILENT = "AWS was not reached for 5 s.";
 const OLD_READING = "The page could not be read again in time.";
@@ -183,6 +184,7 @@ async function readAgain() {
     const answer = await fetch(`/live?page=${encodeURIComponent(page)}`, {
       signal: mine.signal,
       headers: known ? { "If-None-Match": known } : {},
+      redirect: "manual", // a load balancer sends who is not signed in elsewhere
     });
     const fresh = parsed(await answer.text());
     if (mine !== reading) return;
@@ -190,6 +192,7 @@ async function readAgain() {
     if (answer.ok || isSame) known = answer.headers.get("ETag") ?? "";
     if (isSame) wasRead(answer.headers.get("Read-At"), begunAt);
     else if (answer.ok) showPage(fresh, begunAt);
+    else if (answer.type === "opaqueredirect") consoleWhy = SIGNED_OUT;
     else if (answer.status === 401 || answer.status === 403) consoleWhy = sentenceOf(fresh);
     else readingWhy = sentenceOf(fresh);
   } catch {
@@ -236,10 +239,11 @@ async function ask() {
   const tooLong = setTimeout(() => mine.abort(), times.askWithin);
   let next = times.askEvery;
   try {
-    const answer = await fetch("/alive", { signal: mine.signal });
+    const answer = await fetch("/alive", { signal: mine.signal, redirect: "manual" });
     const text = await answer.text();
     if (mine !== question) return;
     if (answer.ok) next = take(JSON.parse(text), askedAt);
+    else if (answer.type === "opaqueredirect") consoleWhy = SIGNED_OUT;
     else consoleWhy = sentenceOf(parsed(text));
   } catch {
     if (mine !== question) return;

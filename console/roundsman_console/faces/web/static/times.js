@@ -70,6 +70,8 @@ function shownTime(kind, instant, style) {
 function tick() {
   const style = timeStyle();
   document.documentElement.dataset.times = style;
+  // A sentence that is read aloud when it changes is not read again for a time that is counted on.
+  for (const time of document.querySelectorAll("[role=status] time, [role=alert] time")) time.ariaLive = "off";
   for (const time of document.querySelectorAll("time[data-relative]")) {
     const text = shownTime(time.dataset.relative, Date.parse(time.dateTime), style);
     if (time.textContent !== text) time.textContent = text;

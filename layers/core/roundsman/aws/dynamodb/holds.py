@@ -17,7 +17,7 @@ Such an attribute holds nothing if its name does not consist of a target and one
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dynamodb.codec import FLAG, NUMBER, TEXT, RecordTable, number, text
+from roundsman.aws.dynamodb.codec import FLAG, NUMBER, TEXT, TEXTS, RecordTable, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
@@ -209,8 +209,10 @@ HOLD: "RecordTable[Hold]" = FieldTable(
     Field("By", "by", TEXT),
     Field("Undos", "undos", FLAG, default=False),
     Field("Released", "released", NUMBER, 0),
+    Field("Passes", "passes", TEXTS, ()),
 )
-"""The target and the kind are in the attribute's name. Only holds on orders have the last two."""
+"""The target and the kind are in the attribute's name. Only holds on orders have `Undos` and
+`Released`."""
 
 
 def _value(hold: Hold) -> "Value":

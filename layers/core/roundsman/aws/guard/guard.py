@@ -47,14 +47,15 @@ class OperatorsHold:
     _read_at: int | None = field(default=None, init=False)
     _known: list[Hold] = field(default_factory=list, init=False)
 
-    def check(self) -> None:
-        """Raise CallHeld while an operator holds the agent."""
+    def check(self, order: str) -> None:
+        """Raise CallHeld while an operator holds the agent, unless the hold lets the order pass."""
         now = self.clock()
         if self._read_at is None or now - self._read_at >= KEEP_HOLDS_FOR:
             self._read_at = now
             self._read()
         for hold in in_force(self._known, now):
-            if (hold.agent, hold.kind) == (self.agent, OPERATOR):
+            its_own = (hold.agent, hold.kind) == (self.agent, OPERATOR)
+            if its_own and order not in hold.passes:
                 raise CallHeld(f"{self.agent} is {describe_hold(hold)}", until=hold.until)
 
     def _read(self) -> None:
@@ -75,10 +76,16 @@ class AgentGuard:
     news: CircuitEvents
 
     def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,
+        order: str = "",
+        asks: bool = False,
+        follows: bool = False,
     ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
-        self.hold.check()
+        self.hold.check(order)
         self.breaker.check()
         if self.rate is not None:
             # An attempt with a probe needs several turns. In a backlog of calls, the second turn is
