@@ -16,13 +16,14 @@ from roundsman.model.task import Task
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.facts.finding.report import Looking
 from roundsman_console.facts.finding.standing import AlarmChange
-from roundsman_console.facts.group.over import CauseInHistory
+from roundsman_console.facts.group.over import CauseInHistory, FailuresInHistories
 from roundsman_console.facts.shift import reading
 from roundsman_console.facts.shift.report import (
     UNKNOWN,
     FailedGroup,
     RunResults,
     alert_changes,
+    alerts_not_kept,
     failed_groups,
     given_commands,
     shift_run,
@@ -74,9 +75,17 @@ def groups_since(
     *rows: Group,
     failed: Sequence[Task] = (),
     runs: Sequence[BulkRecord] = (),
-    cause: CauseInHistory | None = None,
+    told: Sequence[CauseInHistory] = (),
+    counts: dict[str, int] | None = None,
+    histories: dict[str, list[HistoryRow]] | None = None,
 ) -> list[FailedGroup]:
-    return failed_groups(rows, failed, runs, {OTHER: cause} if cause else {}, since)
+    planned = frozenset(f"ord-{number}" for number in range(60)) if runs else frozenset()
+    known = {OTHER: FailuresInHistories(told, planned)} if told else {}
+    return failed_groups(rows, failed, runs, known, since, counts=counts, histories=histories)
+
+
+def failure_row(step: str, reason: str, at: int = AT) -> HistoryRow:
+    return HistoryRow(1, at, "failed", step, 1, reason)
 
 
 # ---- what happened, of what is stored ---------------------------------------------------------
@@ -110,13 +119,43 @@ def test_orders_without_a_stored_group_are_counted_as_far_as_they_were_read() ->
 
 def test_a_group_that_is_over_is_known_by_its_bulk_run_and_says_what_is_not_known() -> None:
     cause = CauseInHistory("ord-1", "order_fulfilment", "charge_card", "payment", "no money", AT)
-    [found] = groups_since(AT, runs=[run_over(OTHER)], cause=cause)
+    last = replace(cause, order="ord-59", at=AT + 9 * MINUTE)
+    [found] = groups_since(AT, runs=[run_over(OTHER)], told=[cause, last])
     assert (found.standing, found.orders, found.cause) == ("over", 60, "no money")
-    assert (found.first_at, found.last_at) == (None, AT)
+    assert (found.first_at, found.last_at) == (AT, AT + 9 * MINUTE)
     [unknown] = groups_since(AT, runs=[run_over(OTHER)])
     assert (unknown.workflow, unknown.step, unknown.cause) == (UNKNOWN, UNKNOWN, UNKNOWN)
     whole = replace(cause, step="")
-    assert groups_since(AT, runs=[run_over(OTHER)], cause=whole)[0].step == NO_STEP
+    assert groups_since(AT, runs=[run_over(OTHER)], told=[whole])[0].step == NO_STEP
+
+
+def test_an_order_that_was_let_go_on_alone_still_counts_and_so_does_its_time() -> None:
+    """An order is tried first, and the others follow: the row of the group knows the others."""
+    tried = failure_row(
+        "charge_card", "charge_card: failed for good: Declined: the acquirer said no"
+    )
+    row = replace(GROUP, count=2, alerted_count=2, since=AT + MINUTE, last_at=AT + MINUTE)
+    members = [archived(f"ord-{place}", AT + place) for place in range(2)]
+    left = {"ord-0": [tried], "ord-7": [replace(tried, at=AT + 7 * MINUTE)]}
+    others = [
+        replace(tried, step="send_mail"),
+        replace(tried, reason="charge_card: failed for good: NoMoney"),
+        replace(
+            tried,
+            reason="charge_card: attempt 1 of 3 failed: Declined: the acquirer said no; "
+            "retried at 2027-01-15T08:00:00Z",
+        ),
+    ]
+    histories = {**left, **{f"ord-{place}": [one] for place, one in enumerate(others, 20)}}
+    tasks = [replace(one, failure=GROUP.id) for one in members]
+    [found] = groups_since(AT, row, failed=tasks, histories=histories)
+    assert found.orders == 3
+    assert (found.first_at, found.last_at) == (AT, AT + 7 * MINUTE)
+
+
+def test_a_group_without_an_order_now_is_calm_whenever_the_supervisor_counted_last() -> None:
+    assert groups_since(AT, GROUP, counts={GROUP.id: 0})[0].standing == "calm"
+    assert groups_since(AT, replace(GROUP, count=0), counts={GROUP.id: 3})[0].standing == "open"
 
 
 def test_what_is_open_comes_before_what_is_over_and_the_latest_first() -> None:
@@ -138,7 +177,19 @@ def test_alerts_are_those_of_groups_and_alarms_in_the_order_of_time() -> None:
         ("raised", "MailErrorsAlarm"),
         ("cleared", GROUP.id),
     ]
-    assert found[0].sentence.startswith("200 orders of order_fulfilment: Declined")
+    assert found[0].sentence.startswith("orders of order_fulfilment: Declined")
+
+
+def test_an_alert_has_no_number_since_the_stored_one_is_lowered_as_orders_leave() -> None:
+    [before] = alert_changes([GROUP], [], AT)
+    assert alert_changes([replace(GROUP, alerted_count=2)], [], AT) == [before]
+
+
+def test_of_a_group_that_is_over_the_alert_is_said_to_be_not_kept() -> None:
+    over = groups_since(AT, runs=[run_over(OTHER)])
+    assert alerts_not_kept(over, []) == [f"The alerts of {OTHER} are not kept: they are over."]
+    closed = replace(GROUP, closed_at=AT)
+    assert alerts_not_kept(groups_since(AT, closed), [closed]) == []
 
 
 def test_a_command_is_listed_with_its_sender_but_not_that_of_a_bulk_run() -> None:

@@ -61,6 +61,14 @@ def test_what_is_ahead_is_not_listed() -> None:
     assert not_known(facts(task)) == []
 
 
+def test_a_time_limit_that_a_command_starts_again_is_no_start_that_was_waited_for() -> None:
+    task = replace(open_task("ord-1", AT), created_at=AT - 9, start_at=AT)
+    row = HistoryRow(1_000, AT, "resubmit", None, None, "resubmit by ops: routine", "ops", "c-1")
+    assert [one.what for one in happenings(facts(task))] == ["submitted", "time has come"]
+    listed = [one.what for one in happenings(replace(facts(task), history=[row]))]
+    assert listed == ["submitted", "retried", "resubmit"]
+
+
 def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
     task = archived("ord-1", AT)
     record = step_record(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)

@@ -156,6 +156,7 @@ def test_each_alert_leads_to_the_page_of_its_next_command(
         ("roundsman show -- -x", "/orders/-x"),
         ("roundsman show '~a'", "/orders/~a"),
         ("roundsman dlq ls MailQueue", "/dead-letters"),
+        ("roundsman ls --group f-1a2b3c4d", "/groups/f-1a2b3c4d"),
         ("roundsman doctor --fix", None),
         ("aws lambda delete-function-concurrency --function-name ls", None),
     ],

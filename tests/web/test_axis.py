@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from roundsman.model.instants import DAY, SECOND
 from roundsman_console.faces.web.drawings.axis import (
     BETWEEN_LABELS,
@@ -10,6 +12,7 @@ from roundsman_console.faces.web.drawings.axis import (
     SCALE,
     Axis,
     axis_of,
+    time_label,
 )
 
 T0 = 1_800_000_000_000
@@ -23,6 +26,17 @@ def axis(end: int, *busy: tuple[int, int]) -> Axis:
 
 def folds(found: Axis) -> list[tuple[int, int]]:
     return [(one.since - T0, one.until - T0) for one in found.folds]
+
+
+def test_a_label_says_the_time_of_its_place() -> None:
+    found = axis(3_018, (0, 1_500), (1_500, 3_018))
+    assert [words for _, words in found.ticks] == ["0 ms", "1 s", "2 s", "3 s"]
+    places = [found.place(T0 + at) for at in (0, 1_000, 2_000, 3_000)]
+    assert [x for x, _ in found.ticks] == pytest.approx(places)
+    labels = [axis(end, (0, end)).ticks[1][1] for end in (7, 1_500, 9_000, 150_000, 40 * DAY)]
+    assert labels == ["2 ms", "500 ms", "5 s", "50 s", "240 h"]
+    assert time_label(62_640) == "62.6 s"
+    assert (time_label(1_754), time_label(150_000)) == ("1.75 s", "2 min 30 s")
 
 
 def test_without_a_long_gap_the_axis_has_one_scale_and_equal_parts() -> None:

@@ -35,9 +35,19 @@ def test_the_page_has_what_happened_and_leads_to_each_of_it(touched: Browser) ->
     assert "payment is held by ops" in page
     assert f'<a href="/groups/{group}">{group}</a>' in html
     assert '<a href="/orders/ord-1">ord-1</a>' in html
-    assert '<a href="/agents">roundsman release payment</a>' in html
-    assert '<a href="/doctor">roundsman doctor</a>' in html
+    assert '<a href="/agents">Open the agents</a>' in html
+    assert '<a href="/doctor">Open the doctor</a>' in html
+    assert f'<a href="/groups/{group}">Open the group</a>' in html
     assert "What is not known The stack keeps no list of what happened." in page
+
+
+def test_a_release_here_has_its_reason_and_the_hold_that_it_ended(browser: Browser) -> None:
+    browser.carries_out("hold", agent="mail", reason="maintenance", seconds="30m")
+    browser.work("release", agent="mail", reason="it is done")
+    page = browser.page("/shift?since=1h")
+    assert "held mail for 30 min: maintenance" in page
+    assert "released mail: it is done" in page
+    assert "not kept" not in page.partition("Holds and releases")[2].partition("Commands on")[0]
 
 
 def test_times_are_instants_that_paper_can_keep(touched: Browser) -> None:

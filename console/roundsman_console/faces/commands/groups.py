@@ -183,7 +183,7 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"complete by {second(group.complete_by)}, the earliest of them", ""
     if group.row is not None and group.row.alerted_at is not None:
         alerted = f"alerted at {second(group.row.alerted_at)}"
-        yield f"{alerted}; order count then: {group.row.alerted_count}", ""
+        yield f"{alerted}; order count then: at least {group.row.alerted_count}", ""
     if group.row is not None and group.row.overflow:
         yield "it collects the failures beyond the maximum number of separate groups", "yellow"
     yield from _agent_lines(group)

@@ -49,6 +49,8 @@ def page_of_command(command: str) -> str | None:
         return None
     if verb == "show":
         return f"/orders/{quote(words[-1], safe='')}"  # options stand before an id, after `--`
+    if verb == "ls" and words[:1] == ["--group"]:
+        return page_of_id(words[1])
     return _PAGES.get(verb)
 
 

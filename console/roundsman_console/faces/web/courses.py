@@ -14,14 +14,13 @@ from roundsman_console.aws.versions import Published
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.drawings.course import Drawing, draw
-from roundsman_console.faces.web.released import ReleasedHere, released_here
+from roundsman_console.faces.web.released import with_releases_here
 from roundsman_console.faces.web.unreadable_parts import Part, part
 from roundsman_console.facts.course.course import SPANS, USUAL, Course, sources_sentence
 from roundsman_console.facts.course.marks import (
     Mark,
     MarkKind,
     deployment_marks,
-    hold_mark,
     hold_marks,
     marks_between,
     read_versions_of,
@@ -43,8 +42,6 @@ KEEP = MINUTE
 KEEP_VERSIONS = 5 * MINUTE
 DRAWN = ("accepted", "completed", "failed")
 """The series of all orders that are drawn."""
-SAME_RELEASE = MINUTE
-"""A stored release this long (in ms) before or after one in this console is the same one."""
 
 _MEASURED: dict[tuple[str, str, str], Cached[Measured]] = {}
 """What was read, by the span, the workflow and the step; both are empty for all orders."""
@@ -178,28 +175,12 @@ def _marks_of(
 ) -> list[Mark]:
     """What was done to the agent, to orders of the workflow, and to the orders of the group."""
     stack, agent = inspector.stack, group.agent.name if group.agent else ""
-    released = released_here(inspector, agent, since) if agent else []
     stored = holds_about(group, stack.holds.stored())
     return [
         *deployment_marks(published),
-        *(one for one in hold_marks(stored, at) if not _is_here(one, released)),
-        *(hold_mark(one.hold) for one in released if one.hold is not None),
-        *(_released(one) for one in released),
+        *with_releases_here(inspector, hold_marks(stored, at), agent, since),
         *run_marks(record.run for record in runs),
     ]
-
-
-def _is_here(mark: Mark, released: Sequence[ReleasedHere]) -> bool:
-    """Whether this console knows more of the release."""
-    return mark.kind is MarkKind.RELEASE and any(
-        abs(mark.at - one.at) < SAME_RELEASE and mark.about == one.agent for one in released
-    )
-
-
-def _released(one: ReleasedHere) -> Mark:
-    why = f": {one.reason}" if one.reason else ""
-    words = f"released {one.agent}{why}"
-    return Mark(at=one.at, kind=MarkKind.RELEASE, about=one.agent, words=words, by=one.by or None)
 
 
 def _links(marks: Sequence[Mark]) -> Mapping[str, str]:

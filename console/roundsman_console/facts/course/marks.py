@@ -35,6 +35,7 @@ ONE_DEPLOYMENT = 5 * MINUTE
 """Versions that are published within this time (in ms) of each other are of one deployment."""
 MOST_RUNS = 20
 """The number of bulk runs, the newest ones, of which more is read than that they began."""
+RELEASED_SINCE = "it was released since; when, by whom and why are not kept"
 READERS = 4  # the number of functions that are read concurrently
 
 
@@ -151,7 +152,7 @@ def hold_marks(stored: Iterable[Hold], now: int) -> Iterator[Mark]:
         if hold.unreadable:
             continue
         if hold.agent and hold.until == ENDED:
-            words = f"released {hold.target}"
+            words = f"released {hold.target}; the hold, by whom and why are not kept"
             yield _of_hold(hold, hold.since, MarkKind.RELEASE, words, None)
             continue
         yield hold_mark(hold)
@@ -167,7 +168,7 @@ def hold_mark(hold: Hold) -> Mark:
         words = f"the circuit of {hold.target} opened: {hold.reason}"
         return _of_hold(hold, hold.since, MarkKind.CIRCUIT, words, None)
     lasts = f" for {format_duration(hold.until - hold.since)}" if hold.until != ENDED else ""
-    gone = "; it was released since" if hold.until == ENDED else ""
+    gone = f"; {RELEASED_SINCE}" if hold.until == ENDED else ""
     words = f"held {hold.target}{lasts}: {hold.reason}{gone}"
     return _of_hold(hold, hold.since, MarkKind.HOLD, words, hold.by)
 

@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricAlarmTypeDef
 
 
-def read_standing(stack: DeployedStack, *, count: bool = True) -> StandingAlerts:
+def read_standing(stack: DeployedStack, counted: Iterable[Group] | None = None) -> StandingAlerts:
     """Read the standing alerts of all sources, one source after another.
 
-    Without `count`, the members of failure groups are those of the supervisor's last count, which
-    takes one request instead of one for each shard of each group.
+    `counted` are the failure groups if they were read already, with `counted_groups`.
     """
     looking, at = Looking(), now()
 
     def groups() -> Iterable[Group]:
-        return _counted(stack, at) if count else stack.groups.groups()
+        return counted_groups(stack, at) if counted is None else counted
 
     def set_aside() -> Iterator[Finding]:
         with looking.at("RejectedQueue"):
@@ -71,7 +70,7 @@ def standing_alerts(
     return StandingAlerts(each_once(found), looking.parts)
 
 
-def _counted(stack: DeployedStack, at: int) -> list[Group]:
+def counted_groups(stack: DeployedStack, at: int) -> list[Group]:
     """Return the open groups, the largest with their number of members now."""
     return [
         replace(

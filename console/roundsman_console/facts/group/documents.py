@@ -60,7 +60,8 @@ class GroupDocument:
     told_at: EpochMsOrNone
     """When the last alert about the group was sent."""
     told_count: Count | None
-    """The number of members in the last alert."""
+    """The number of members in the last alert, at least: it is lowered when orders leave the
+    group."""
     overflow: bool
     """Whether the group collects the failures for which no further group may be opened."""
     agent: AgentDocument | None

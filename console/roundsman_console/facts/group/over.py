@@ -36,6 +36,40 @@ class CauseInHistory:
     """When this order failed, in epoch ms."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailuresInHistories:
+    """What the orders of the bulk runs over a group tell of it."""
+
+    read: Sequence[CauseInHistory] = ()
+    """Of the orders whose histories were read: those at both ends of the plans."""
+    planned: frozenset[str] = frozenset()
+    """The orders of the plans, as far as they were read."""
+
+
+def read_failures(
+    stack: DeployedStack, runs: Sequence[BulkRecord], most: int
+) -> FailuresInHistories:
+    """Read when orders of these runs had failed, of at most `most` orders of each run.
+
+    A plan lists the orders of a group from the first that failed to the last, so those at both ends
+    have the first and the last failure.
+    """
+    read, planned = list[CauseInHistory](), set[str]()
+    for record in runs:
+        run, half = record.run, most // 2
+        try:
+            begin = stack.bulk_runs.orders(run, 0, run.chunk)
+            last = (run.selected - 1) // run.chunk * run.chunk
+            end = stack.bulk_runs.orders(run, last, run.chunk) if last > 0 else begin
+        except UnreadableRecord:
+            continue
+        planned.update(one.order for one in (*begin, *end))
+        for order in dict.fromkeys(one.order for one in (*begin[:half], *end[-half:])):
+            found = _cause_of(stack, order, run.started_at)
+            read += [] if found is None else [found]
+    return FailuresInHistories(read, frozenset(planned))
+
+
 def read_cause(stack: DeployedStack, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
     """Return what the group was over which these runs were; None if no order of them tells it."""
     store = stack.bulk_runs

@@ -19,9 +19,10 @@ from roundsman_console.base.result import EpochMs, filled_from
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import agent_words, error_words, reminder_words
 
-SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
+SUBMITTED, TIME_COME, RETRIED, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
     "submitted",
     "time has come",
+    "retried",
     "started",
     "heard of",
     "finished",
@@ -30,6 +31,7 @@ SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
 )
 """The kinds of entries that come from the record. Entries from the history have the rows' kinds."""
 
+MAY_START = "the task may start"
 NO_HISTORY = (
     "A healthy order has no history. For each step, the record has the start and the end of "
     "the last attempt, not when the request was read or the reply accepted."
@@ -50,8 +52,8 @@ class Happening:
 
     at: EpochMs
     what: str
-    """`submitted`, `time has come`, `started`, `heard of`, `finished`, `skipped` or `ended`; for an
-    entry from the history, the kind of its row."""
+    """`submitted`, `time has come`, `retried`, `started`, `heard of`, `finished`, `skipped` or
+    `ended`; for an entry from the history, the kind of its row."""
     step: str | None = None
     """The step; null if the entry is about the whole task."""
     attempt: Count | None = None
@@ -70,7 +72,7 @@ def happenings(facts: OrderFacts) -> list[Happening]:
     """
     ends = _ends_in(facts.history)
     happened = [
-        *_beginnings(facts.task),
+        *_beginnings(facts.task, facts.history),
         *(happening for one in facts.steps for happening in _of_step(one, ends)),
         *(of_row(row) for row in sorted(facts.history, key=lambda row: row.seq)),
         *_end(facts.task),
@@ -90,11 +92,14 @@ def not_known(facts: OrderFacts) -> list[str]:
     return found
 
 
-def _beginnings(task: Task) -> Iterator[Happening]:
+def _beginnings(task: Task, history: Sequence[HistoryRow]) -> Iterator[Happening]:
     tenant = f" for {task.tenant}" if task.tenant else ""
     yield Happening(task.created_at, SUBMITTED, why=f"{task.workflow}, {task.priority}{tenant}")
     if task.start_at > task.created_at:
-        yield Happening(task.start_at, TIME_COME, why="the task may start")
+        # A command that lets a task go on starts its time limit again; its row says who sent it.
+        again = any(row.at == task.start_at and row.command_id is not None for row in history)
+        what, why = (RETRIED, "its time limit starts again") if again else (TIME_COME, MAY_START)
+        yield Happening(task.start_at, what, why=why)
 
 
 def _of_step(one: StepFacts, ends: Collection[tuple[str | None, int]]) -> Iterator[Happening]:

@@ -33,14 +33,20 @@ from roundsman_console.facts.course.marks import (
 )
 from roundsman_console.facts.finding.attention import of_supervisor
 from roundsman_console.facts.finding.report import Finding, Looking, worst_first
-from roundsman_console.facts.finding.standing import AlarmChange, alarm_changes, read_standing
-from roundsman_console.facts.group.over import CauseInHistory, read_cause
+from roundsman_console.facts.finding.standing import (
+    AlarmChange,
+    alarm_changes,
+    counted_groups,
+    read_standing,
+)
+from roundsman_console.facts.group.over import FailuresInHistories, read_failures
 from roundsman_console.facts.order.lookup import mask_of_order, shown_tasks
 from roundsman_console.facts.orders.open_orders import entries_of
 from roundsman_console.facts.shift.report import (
     NOT_KEPT,
     Shift,
     alert_changes,
+    alerts_not_kept,
     failed_groups,
     given_commands,
     is_of_run,
@@ -62,7 +68,9 @@ MOST_HISTORIES = 60
 MOST_RUNS = 20
 """The number of bulk runs that are read, the newest ones; each takes two requests."""
 MOST_CAUSES = 5
-"""The number of groups that are over of which an order is read to say what they were."""
+"""The number of groups with a bulk run of which orders are read to say what they were."""
+MOST_OF_A_RUN = 6
+"""The number of orders of a bulk run that are read for it: the first and the last of its plan."""
 MOST_NOTED = 20
 """The number of groups whose notes are read, those with the newest ones; each by a request."""
 MOST_ROWS = 200
@@ -115,13 +123,15 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     shown: Sequence[Task] = ()
     notes = list[GroupNote]()
     left_out = [NOT_KEPT]
+    counted: Sequence[Group] = ()
+    with looking.at("Failure groups"):
+        rows = stack.groups.groups()
+        counted = counted_groups(stack, until)
     with looking.at("What is open now"):
-        standing = read_standing(stack, count=False)
+        standing = read_standing(stack, counted)
         open_now = [*standing.standing, *_supervisor(stack, until)]
         for one in standing.unseen:
             looking.missed(one.what, one.why, lacking=one.lacking, cause=one.cause)
-    with looking.at("Failure groups"):
-        rows = stack.groups.groups()
     with looking.at("Alarms"):
         alarms = [*alarm_changes(stack, since)]
     with looking.at("Holds and releases"):
@@ -135,12 +145,14 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     orders = read_orders(stack, since, until, looking)
     with looking.at("The causes of failures"):
         shown = shown_tasks(stack, orders.failures)
-    causes = _causes(stack, rows, shown, runs, looking)
+    told = _told(stack, runs, looking)
     with looking.at("Commands on single orders"):
         histories = _read_histories(stack, orders.tasks)
-    groups = failed_groups(rows, shown, runs, causes, since)
+    counts = {one.id: one.count for one in counted}
+    groups = failed_groups(rows, shown, runs, told, since, counts=counts, histories=histories.rows)
     commands = given_commands(histories.rows, since)
     left_out += _not_looked_at(orders, histories)
+    left_out += alerts_not_kept(groups, rows)
     for noun, found in (("failure group", groups), ("command", commands), ("note", notes)):
         left_out += _too_many(noun, found)
     return Shift(
@@ -222,25 +234,19 @@ def _read_lane(stack: DeployedStack, lane: Lane, since: int, most: int, at: int)
     return LaneRead([*tasks.values()], whole=len(found) <= most)
 
 
-def _causes(
-    stack: DeployedStack,
-    rows: Sequence[Group],
-    failed: Sequence[Task],
-    runs: Sequence[BulkRecord],
-    looking: Looking,
-) -> Mapping[str, CauseInHistory]:
-    """Read what the groups were that are known by a bulk run only, of MOST_CAUSES of them."""
-    known = {*(row.id for row in rows), *(task.failure for task in failed)}
+def _told(
+    stack: DeployedStack, runs: Sequence[BulkRecord], looking: Looking
+) -> Mapping[str, FailuresInHistories]:
+    """Read what the orders of bulk runs tell of their groups, of the MOST_CAUSES latest."""
     over: dict[str, list[BulkRecord]] = {}
     for run in reversed(runs):
         group = group_of(run.run)
-        if group is not None and group not in known:
+        if group is not None:
             over.setdefault(group, []).append(run)
-    found: dict[str, CauseInHistory] = {}
+    found: dict[str, FailuresInHistories] = {}
     for group, of_group in islice(over.items(), MOST_CAUSES):
         with looking.at(f"Failure group {group}"):
-            cause = read_cause(stack, of_group)
-            found |= {group: cause} if cause is not None else {}
+            found[group] = read_failures(stack, of_group, MOST_OF_A_RUN)
     return found
 
 

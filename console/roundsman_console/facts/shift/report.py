@@ -10,31 +10,42 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RunState
 from roundsman.model.events import COMMAND_KINDS, HistoryRow
-from roundsman.model.failure import NO_STEP, Group, failure_of
+from roundsman.model.failure import NO_STEP, Group, failure_of, normalised
 from roundsman.model.instants import second
-from roundsman.model.task import Task
+from roundsman.model.task import Task, step_of
 from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.constraints import RUN_ID, GroupId, RunId
 from roundsman_console.base.constraints import Count as Number
-from roundsman_console.base.counted import counted
 from roundsman_console.base.result import COUNT, EPOCH_MS, EpochMs, Shown, Unit
 from roundsman_console.facts.course.marks import Mark, group_of
 from roundsman_console.facts.finding.report import Finding
 from roundsman_console.facts.finding.standing import AlarmChange
 from roundsman_console.facts.finding.table import DOCTOR, AlertSeverity
-from roundsman_console.facts.group.over import CauseInHistory
+from roundsman_console.facts.group.over import FailuresInHistories
 from roundsman_console.facts.group.reading import Standing
+from roundsman_console.facts.order.step_times import FAILURES, retry_at
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 UNKNOWN = "not known"
+COMPARED = 100
+"""The number of characters of a cause that are looked for in a history, which may cut the rest."""
 NOT_KEPT = (
     "The stack keeps no list of what happened. Of each agent and workflow the last hold is known, "
-    "or that it was released, and not by whom; of each failure group the last alert, and of each "
-    "alarm the last change; of a group that is over, what bulk runs and orders tell."
+    "or that it was released, and not by whom and why; of each failure group the last alert, until "
+    "its all-clear was sent, and of each alarm the last change; of a group that is over, what bulk "
+    "runs and orders tell."
 )
 """What a shift cannot say, whatever is read."""
+
+
+MOST_NAMED = 5
+"""The number of groups that a sentence names."""
+NO_ALERT = (
+    "No alert is known. Those of a failure group are not kept once the group is over and its "
+    "all-clear was sent."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +185,7 @@ def sections(shift: Shift) -> list[Section]:
     return [
         Section("Open now", shift.open_now, "Nothing is open."),
         Section("Failures", shift.groups, "No order is known to have failed."),
-        Section("Alerts", shift.alerts, "No alert was raised or cleared."),
+        Section("Alerts", shift.alerts, NO_ALERT),
         Section("Holds and releases", shift.holds, "Nothing was held or released."),
         Section("Commands on single orders", shift.commands, "No command was found."),
         Section("Bulk runs", shift.bulk_runs, "No bulk run was started."),
@@ -190,14 +201,18 @@ def failed_groups(
     rows: Iterable[Group],
     failed: Iterable[Task],
     runs: Iterable[BulkRecord],
-    causes: Mapping[str, CauseInHistory],
+    told: Mapping[str, FailuresInHistories],
     since: int,
+    *,
+    counts: Mapping[str, int] | None = None,
+    histories: Mapping[str, Sequence[HistoryRow]] | None = None,
 ) -> list[FailedGroup]:
     """Return the groups that failed at or after `since` (epoch ms), those that are open first.
 
-    `rows` are the stored groups, and `failed` the orders that ended in a failure since then, as
-    they are shown. A group that is neither is known by its bulk runs, and `causes` are what orders
-    of those have in their histories.
+    `rows` are the stored groups, and `counts` how many orders are in each now. `failed` are the
+    orders that ended in a failure since then, as they are shown. `told` is what the orders of bulk
+    runs have in their histories, by group, and `histories` are those of orders with a command.
+    A row forgets the orders that have left the group, so all of these are looked at.
     """
     stored, members = {row.id: row for row in rows}, _by_group(failed)
     over: dict[str, list[BulkRecord]] = {}
@@ -205,23 +220,13 @@ def failed_groups(
         name = group_of(run.run)
         if name is not None:
             over.setdefault(name, []).append(run)
-    found = [
-        *(
-            _of_row(row, members.get(row.id, ()), over.get(row.id, ()))
-            for row in stored.values()
-            if _in_time(row, since)
-        ),
-        *(
-            _of_members(name, tasks, over.get(name, ()))
-            for name, tasks in members.items()
-            if name not in stored
-        ),
-        *(
-            _of_runs(name, of_group, causes.get(name))
-            for name, of_group in over.items()
-            if name not in stored and name not in members
-        ),
-    ]
+    found = []
+    for name in dict.fromkeys((*stored, *members, *over)):
+        row = stored.get(name)
+        if row is None or _in_time(row, since):
+            known = told.get(name, FailuresInHistories())
+            group = _Known(row, members.get(name, ()), over.get(name, ()), known, histories or {})
+            found.append(group.failed((counts or {}).get(name)))
     return sorted(found, key=lambda one: (one.standing == "over", -(one.last_at or 0), one.group))
 
 
@@ -237,47 +242,85 @@ def _by_group(failed: Iterable[Task]) -> dict[str, list[Task]]:
     return found
 
 
-def _of_row(row: Group, tasks: Sequence[Task], runs: Sequence[BulkRecord]) -> FailedGroup:
-    calm = row.clear_since is not None or not row.count
-    standing: Standing = "over" if row.closed_at is not None else "calm" if calm else "open"
-    return FailedGroup(
-        first_at=row.since or None,
-        last_at=max(row.last_at, row.since) or None,
-        group=row.id,
-        standing=standing,
-        orders=max(row.count, row.alerted_count, len(tasks), _most_selected(runs)) or None,
-        workflow=row.workflow,
-        step=row.step,
-        cause=_cause(row.error_type, row.message),
-    )
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """All that is known of a group."""
 
+    row: Group | None
+    members: Sequence[Task]
+    runs: Sequence[BulkRecord]
+    told: FailuresInHistories
+    histories: Mapping[str, Sequence[HistoryRow]]
 
-def _of_members(name: str, tasks: Sequence[Task], runs: Sequence[BulkRecord]) -> FailedGroup:
-    times = [at for task in tasks if (at := task.failed_at) is not None]
-    failure = next((one for task in tasks if (one := failure_of(task)) is not None), None)
-    return FailedGroup(
-        first_at=min(times, default=None),
-        last_at=max(times, default=None),
-        group=name,
-        standing="open",
-        orders=max(len(tasks), _most_selected(runs)),
-        workflow=tasks[0].workflow,
-        step=failure.step if failure else NO_STEP,
-        cause=_cause(failure.error_type, failure.message) if failure else UNKNOWN,
-    )
+    def failed(self, count: int | None) -> FailedGroup:
+        row, read = self.row, self.told.read
+        workflow, step, cause = self._what()
+        alike = self._alike(step, cause)
+        times = [
+            *(at for task in self.members if (at := task.failed_at) is not None),
+            *(one.at for one in read),
+            *(at for _, at in alike),
+            *((at for at in (row.since, row.last_at) if at) if row else ()),
+        ]
+        orders = {
+            *(task.task_id for task in self.members),
+            *self.told.planned,
+            *(order for order, _ in alike),
+        }
+        counted = (row.count, row.alerted_count) if row else ()
+        return FailedGroup(
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            group=self._name(),
+            standing=self._standing(count),
+            orders=max(len(orders), *counted, _most_selected(self.runs)) or None,
+            workflow=workflow,
+            step=step,
+            cause=cause,
+        )
 
+    def _name(self) -> str:
+        if self.row is not None:
+            return self.row.id
+        named = (task.failure for task in self.members)
+        return next((one for one in named if one), None) or group_of(self.runs[0].run) or ""
 
-def _of_runs(name: str, runs: Sequence[BulkRecord], cause: CauseInHistory | None) -> FailedGroup:
-    return FailedGroup(
-        first_at=None,
-        last_at=cause.at if cause else None,
-        group=name,
-        standing="over",
-        orders=_most_selected(runs),
-        workflow=cause.workflow if cause else UNKNOWN,
-        step=cause.step or NO_STEP if cause else UNKNOWN,
-        cause=cause.why if cause else UNKNOWN,
-    )
+    def _standing(self, count: int | None) -> Standing:
+        if self.row is None:
+            return "open" if self.members else "over"
+        if self.row.closed_at is not None:
+            return "over"
+        left = self.row.count if count is None else count
+        return "calm" if self.row.clear_since is not None or not left else "open"
+
+    def _what(self) -> tuple[str, str, str]:
+        """Return the workflow, the step and the cause."""
+        row, read = self.row, self.told.read
+        if row is not None:
+            return row.workflow, row.step, _cause(row.error_type, row.message)
+        if self.members:
+            failures = (failure_of(task) for task in self.members)
+            failure = next((one for one in failures if one is not None), None)
+            step = failure.step if failure else NO_STEP
+            cause = _cause(failure.error_type, failure.message) if failure else UNKNOWN
+            return self.members[0].workflow, step, cause
+        if read:
+            return read[0].workflow, read[0].step or NO_STEP, read[0].why
+        return UNKNOWN, UNKNOWN, UNKNOWN
+
+    def _alike(self, step: str, cause: str) -> list[tuple[str, int]]:
+        """Return the orders with a command that had failed so, each with the time of a failure."""
+        words = normalised(cause)[:COMPARED]
+        return [
+            (order, row.at)
+            for order, rows in self.histories.items()
+            for row in rows
+            if cause != UNKNOWN
+            and row.kind in FAILURES
+            and retry_at(row.reason) is None
+            and step == (step_of(row.step) if row.step else NO_STEP)
+            and words in normalised(row.reason)
+        ]
 
 
 def _most_selected(runs: Sequence[BulkRecord]) -> int:
@@ -310,8 +353,8 @@ def alert_changes(
     for row in rows:
         cause = _cause(row.error_type, row.message)
         if row.alerted_at is not None:
-            orders = counted(row.alerted_count, "order")
-            words = f"{orders} of {row.workflow}: {cause}"
+            # The stored number of orders in the alert is lowered when orders leave the group.
+            words = f"orders of {row.workflow}: {cause}"
             found.append(
                 AlertChange(at=row.alerted_at, change="raised", about=row.id, sentence=words)
             )
@@ -320,6 +363,16 @@ def alert_changes(
                 AlertChange(at=row.closed_at, change="cleared", about=row.id, sentence=cause)
             )
     return sorted((one for one in found if one.at >= since), key=lambda one: one.at)
+
+
+def alerts_not_kept(groups: Iterable[FailedGroup], rows: Iterable[Group]) -> list[str]:
+    """Return in a sentence of which groups the alerts are not kept."""
+    stored = {row.id for row in rows}
+    gone = [one.group for one in groups if one.standing == "over" and one.group not in stored]
+    if not gone:
+        return []
+    more = f" and {len(gone) - MOST_NAMED} more" if len(gone) > MOST_NAMED else ""
+    return [f"The alerts of {', '.join(gone[:MOST_NAMED])}{more} are not kept: they are over."]
 
 
 # ---- commands, bulk runs, what is open ----------------------------------------------------

@@ -54,10 +54,17 @@ def test_a_hold_has_who_held_and_why_and_when_it_ended_by_itself() -> None:
 def test_a_release_of_an_agent_has_its_time_and_that_of_orders_has_none() -> None:
     """The row of an agent's hold keeps when it was released, that of orders when it began."""
     of_agent = Hold("payment", OPERATOR, AT, ENDED, "it was released", "")
-    assert said([*hold_marks([of_agent], AT)]) == [(0, "release", "released payment", None)]
+    [(_, kind, words, by)] = said([*hold_marks([of_agent], AT)])
+    assert (kind, by) == ("release", None)
+    assert words == "released payment; the hold, by whom and why are not kept"
     of_orders = Hold("", OPERATOR, AT, ENDED, "stop", "amy", workflow=EVERY_WORKFLOW)
     assert said([*hold_marks([of_orders], AT)]) == [
-        (0, "hold", "held everything: stop; it was released since", "amy")
+        (
+            0,
+            "hold",
+            "held everything: stop; it was released since; when, by whom and why are not kept",
+            "amy",
+        )
     ]
 
 

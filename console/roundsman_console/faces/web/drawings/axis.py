@@ -9,8 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import DAY, MINUTE, SECOND, format_duration
 
 SCALE = 1000.0
 """The width of the axis in units of the drawing."""
@@ -27,7 +28,12 @@ callback beside attempts of milliseconds."""
 BETWEEN_LABELS = 90.0
 """Two labels of the axis are so far apart."""
 PARTS = 4
-"""The number of parts of an axis without a folded gap."""
+"""The largest number of whole parts of an axis without a folded gap."""
+PART_LENGTHS = (
+    *(digit * 10**power for power in range(5) for digit in (1, 2, 5)),
+    *(minutes * MINUTE for minutes in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720)),
+)
+"""The lengths of a part, in ms; one that is longer is a whole number of days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +133,31 @@ def _folded(gaps: Sequence[tuple[int, int]], busy: Sequence[bool]) -> set[int]:
 
 
 def _ticks(pieces: Sequence[Piece]) -> list[tuple[float, str]]:
-    """The labels: at equal distances if nothing is folded, else at the edges of what is."""
+    """The labels: at round times if nothing is folded, else at the edges of what is."""
     start, last = pieces[0].since, pieces[-1]
     end = last.x + last.width
     if not any(piece.folded for piece in pieces):
         length = last.until - start
-        return [
-            (end * part / PARTS, format_duration(round(length * part / PARTS)))
-            for part in range(PARTS + 1)
-        ]
+        least = length / PARTS
+        every = next((one for one in PART_LENGTHS if one >= least), ceil(least / DAY) * DAY)
+        return [(end * at / length, time_label(at)) for at in range(0, length + 1, every)]
     edges = [
         (piece.x, piece.since)
         for before, piece in pairwise(pieces)
         if before.folded != piece.folded
     ]
-    found = [(0.0, format_duration(0))]
+    found = [(0.0, time_label(0))]
     for x, instant in edges:
         if x - found[-1][0] >= BETWEEN_LABELS and end - x >= BETWEEN_LABELS:
-            found.append((x, format_duration(instant - start)))
-    return [*found, (end, format_duration(last.until - start))]
+            found.append((x, time_label(instant - start)))
+    return [*found, (end, time_label(last.until - start))]
+
+
+def time_label(time: int) -> str:
+    """Return a time in ms in words that are as exact as the place of their label: `1.75 s`."""
+    if time < SECOND or time >= 60 * MINUTE:
+        return format_duration(time)
+    if time < 2 * MINUTE:
+        return f"{round(time / SECOND, 2 if time < 10 * SECOND else 1):g} s"
+    seconds = time // SECOND % 60
+    return format_duration(time) + (f" {seconds} s" if seconds else "")

@@ -1,7 +1,8 @@
 """The shift: what happened since a time and what is open now, on one page that can be printed."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -9,6 +10,8 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.result import COUNT, EPOCH_MS, shown_fields
 from roundsman_console.faces.web.addresses import page_of_command, page_of_id
+from roundsman_console.faces.web.released import with_releases_here
+from roundsman_console.facts.course.marks import within
 from roundsman_console.facts.finding.table import DOCTOR
 from roundsman_console.facts.shift.reading import USUAL, read_begin
 from roundsman_console.facts.shift.report import Section, sections
@@ -46,6 +49,8 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     except InvalidArgument as error:
         return {**shared, "wrong": str(error), "shift": None}
     found = inspector.shift(begins)
+    holds = with_releases_here(inspector, found.holds, None, begins)
+    found = replace(found, holds=within(holds, found.since, found.until + 1))
     return {
         **shared,
         "wrong": "",
@@ -67,9 +72,22 @@ def _cells(row: "DataclassInstance") -> list[Cell]:
         value = getattr(row, name)
         kind = "words" if name in WORDS else "right" if shown.unit is COUNT else ""
         at = value if shown.unit is EPOCH_MS and isinstance(value, int) else None
-        text = shown.to_words(value)
-        found.append(Cell(shown.label, text, at, _address(name, value), kind))
+        address = _address(name, value)
+        text = _link_words(address) if name == "next" and address else shown.to_words(value)
+        found.append(Cell(shown.label, text, at, address, kind))
     return found
+
+
+def _link_words(address: str) -> str:
+    """Return the words of a link to the page that shows what the next command shows."""
+    page = re.split("[/?#]", address)[1]
+    if page in ("groups", "orders") and address.startswith(f"/{page}/"):
+        return f"Open the {page.removesuffix('s')}"
+    return f"Open the {_PAGES.get(page, page.replace('-', ' '))}"
+
+
+_PAGES = {"": "overview", "rejected": "rejected messages"}
+"""The names of pages that are not those of their addresses."""
 
 
 def _address(name: str, value: object) -> str:
