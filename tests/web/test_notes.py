@@ -128,7 +128,7 @@ def test_the_notes_of_a_group_that_is_over_can_still_be_read(browser: Browser, g
     html = browser.html(f"/groups/{group}")
     assert "It is over: no order is in it now." in text_of(html)
     assert TEXT in notes_in(html)[0]
-    assert "/commands/" not in html, "nothing is offered for what is over"
+    assert set(re.findall("/commands/[a-z-]+", html)) == {"/commands/groups-note"}, "a closing note"
 
 
 def test_in_the_console_of_one_person_nobody_is_here(browser: Browser, group: str) -> None:
