@@ -49,8 +49,8 @@ def test_a_note_is_shown_with_its_group_and_in_the_shift_the_newest_first(
     assert [(one["by"], one["group"]) for one in notes] == [("ben", group), ("amy", group)]
     assert (notes[1]["text"], notes[1]["at"][:19]) == (TEXT, first[:19])
     shift = operator.reads("shift", "--since", "1h")["notes"]
-    lines = [{**one, "text": " ".join(one["text"].split())} for one in notes[::-1]]
-    assert shift == lines, "as all of a shift, in the order of time, each in one line"
+    in_lines = [{**one, "text": " ".join(one["text"].split())} for one in notes[::-1]]
+    assert shift == in_lines, "as all of a shift, in the order of time, each in one line"
     assert "ben" in operator.types("shift").stdout
     operator.world.pass_time(5)
     assert "No note was written" in operator.types("shift", "--since", "1s").stdout
