@@ -90,7 +90,7 @@ def test_three_sentences_lead_through_hold_repair_and_resubmit(visit: Visit) -> 
 
     go_on = page.get_by_role("region", name="3. Let go on")
     go_on.get_by_label("Reason for the release").fill("the service is repaired")
-    go_on.get_by_role("button", name="Release payment").click()
+    go_on.get_by_role("button", name="Release payment…", exact=True).click()
     page.get_by_role("button", name="Release now").click()
     page.wait_for_url("**/groups/f-*")
     go_on.get_by_label("Reason for the resubmission").fill("the service is repaired")

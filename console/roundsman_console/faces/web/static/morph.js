@@ -43,6 +43,7 @@ function change(old, fresh) {
 // What somebody types in a form stays. What nobody types follows the page: hidden fields, and the
 // words of the buttons. A form that is another one takes its place, with what both ask for.
 function changeForm(old, fresh) {
+  if (!old.hasAttribute("action")) return old; // its script has made what is in it
   const parts = (form) => [...form.querySelectorAll("button, input[type=hidden]")];
   const kind = (form) => [form.getAttribute("action"), ...parts(form).map((one) => one.name)].join();
   if (kind(old) !== kind(fresh)) {
