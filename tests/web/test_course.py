@@ -4,18 +4,20 @@ import re
 
 from roundsman.model.instants import MINUTE
 from roundsman_console.faces.web.drawings.course import HEIGHT, LINES, MOST_COLUMNS, draw
-from roundsman_console.facts.course.course import SPANS, Counts, Course, Series
-from roundsman_console.facts.course.marks import Mark, MarkKind
+from roundsman_console.facts.course.course import SPANS, Counts, OrdersOverTime, Series
+from roundsman_console.facts.course.marks import EventMark, MarkKind
 
 SINCE = 1_800_000_000_000
 
 
 def drawn_course(
-    counts: Counts, missing: str | None = None, marks: tuple[Mark, ...] = ()
-) -> Course:
+    counts: Counts, missing: str | None = None, marks: tuple[EventMark, ...] = ()
+) -> OrdersOverTime:
     end = SINCE + len(counts) * MINUTE
     one = Series(name="failed", label="orders", source="x", missing=missing, counts=counts)
-    return Course(since=SINCE, until=end, settled=end, sentence="", series=[one], marks=marks)
+    return OrdersOverTime(
+        since=SINCE, until=end, settled=end, sentence="", series=[one], marks=marks
+    )
 
 
 def heights(path: str) -> list[float]:
@@ -56,7 +58,7 @@ def test_a_day_has_few_columns_each_with_its_highest_minute() -> None:
 def test_marks_are_where_they_were_and_their_numbers_do_not_lie_on_each_other() -> None:
     ats = (0, 5, 5, 5, 10)
     marks = tuple(
-        Mark(at=SINCE + at * MINUTE, kind=MarkKind.BULK_RUN, about="b", words="x", by=None)
+        EventMark(at=SINCE + at * MINUTE, kind=MarkKind.BULK_RUN, about="b", words="x", by=None)
         for at in ats
     )
     drawing = draw(drawn_course((1,) * 10, marks=marks))

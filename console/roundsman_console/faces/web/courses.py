@@ -13,12 +13,12 @@ from roundsman_console.aws.metrics import Ends
 from roundsman_console.aws.versions import Published
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.cache import Cached
-from roundsman_console.faces.web.drawings.course import Drawing, draw
+from roundsman_console.faces.web.drawings.course import CourseDrawing, draw
 from roundsman_console.faces.web.released import with_releases_here
 from roundsman_console.faces.web.unreadable_parts import Part, part
-from roundsman_console.facts.course.course import SPANS, USUAL, Course, sources_sentence
+from roundsman_console.facts.course.course import SPANS, USUAL, OrdersOverTime, sources_sentence
 from roundsman_console.facts.course.marks import (
-    Mark,
+    EventMark,
     MarkKind,
     deployment_marks,
     hold_marks,
@@ -53,8 +53,8 @@ _VERSIONS: dict[str, Cached[Sequence[Published]]] = {}
 class ShownCourse:
     """A course, and what a page needs beside it."""
 
-    found: Course
-    drawing: Drawing
+    found: OrdersOverTime
+    drawing: CourseDrawing
     period: str
     """The chosen span."""
     totals: Mapping[str, int | None]
@@ -172,7 +172,7 @@ def _marks_of(
     published: Sequence[Published],
     since: int,
     at: int,
-) -> list[Mark]:
+) -> list[EventMark]:
     """What was done to the agent, to orders of the workflow, and to the orders of the group."""
     stack, agent = inspector.stack, group.agent.name if group.agent else ""
     stored = holds_about(group, stack.holds.stored())
@@ -183,5 +183,5 @@ def _marks_of(
     ]
 
 
-def _links(marks: Sequence[Mark]) -> Mapping[str, str]:
+def _links(marks: Sequence[EventMark]) -> Mapping[str, str]:
     return {one.about: f"/bulk/{one.about}" for one in marks if one.kind is MarkKind.BULK_RUN}

@@ -11,7 +11,7 @@ from roundsman_console.acts.hold import results
 from roundsman_console.acts.hold.agents import AgentRelease
 from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.base.result import Result
-from roundsman_console.facts.course.marks import Mark, MarkKind, hold_mark
+from roundsman_console.facts.course.marks import EventMark, MarkKind, hold_mark
 from roundsman_console.inspector import Inspector
 
 MOST = 100
@@ -61,8 +61,8 @@ def released_here(inspector: Inspector, agent: str | None, since: int) -> list[R
 
 
 def with_releases_here(
-    inspector: Inspector, marks: Iterable[Mark], agent: str | None, since: int
-) -> list[Mark]:
+    inspector: Inspector, marks: Iterable[EventMark], agent: str | None, since: int
+) -> list[EventMark]:
     """Return these marks of holds with those of the releases in this console, of an agent or all.
 
     A release in this console has who released and why, and comes with the hold that it ended.
@@ -75,14 +75,16 @@ def with_releases_here(
     ]
 
 
-def _is_here(mark: Mark, released: Sequence[ReleasedHere]) -> bool:
+def _is_here(mark: EventMark, released: Sequence[ReleasedHere]) -> bool:
     """Whether this console knows more of the release."""
     return mark.kind is MarkKind.RELEASE and any(
         abs(mark.at - one.at) < SAME_RELEASE and mark.about == one.agent for one in released
     )
 
 
-def _mark(one: ReleasedHere) -> Mark:
+def _mark(one: ReleasedHere) -> EventMark:
     why = f": {one.reason}" if one.reason else ""
     words = f"released {one.agent}{why}"
-    return Mark(at=one.at, kind=MarkKind.RELEASE, about=one.agent, words=words, by=one.by or None)
+    return EventMark(
+        at=one.at, kind=MarkKind.RELEASE, about=one.agent, words=words, by=one.by or None
+    )

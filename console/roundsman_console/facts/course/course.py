@@ -13,7 +13,7 @@ from roundsman_console.aws.metrics import HOUR
 from roundsman_console.base.constraints import Keyword
 from roundsman_console.base.counted import counted
 from roundsman_console.base.result import EpochMs
-from roundsman_console.facts.course.marks import Mark
+from roundsman_console.facts.course.marks import EventMark
 
 SPANS: Mapping[str, int] = {"1h": HOUR, "3h": 3 * HOUR, "12h": 12 * HOUR, "24h": DAY}
 """The spans that can be chosen, in ms."""
@@ -50,7 +50,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class OrdersOverTime:
     """The orders of some hours, minute by minute, and what was done meanwhile."""
 
     since: EpochMs
@@ -61,7 +61,7 @@ class Course:
     """Until when CloudWatch has all values. A later minute may still get more."""
     sentence: str
     series: Sequence[Series]
-    marks: Sequence[Mark]
+    marks: Sequence[EventMark]
     """What was done, the earliest first."""
 
     @property
@@ -174,7 +174,7 @@ def together(*counts: Counts) -> Counts:
 # --- In words ------------------------------------------------------------------------------------
 
 
-def stack_sentence(course: Course, at: int) -> str:
+def stack_sentence(course: OrdersOverTime, at: int) -> str:
     """Return in a sentence how many orders came and ended, since when they fail, and until when."""
     span, names = format_duration(course.span), ("accepted", "completed", "failed")
     if all(course.of(name).total is None for name in names):
@@ -193,7 +193,7 @@ def stack_sentence(course: Course, at: int) -> str:
 
 
 def group_sentence(
-    course: Course,
+    course: OrdersOverTime,
     step: str | None,
     first: int | None,
     last: int | None,
@@ -230,7 +230,7 @@ def time_of_day(instant: int, at: int) -> str:
     return f"{date}{clock_time(instant)}"
 
 
-def sources_sentence(course: Course) -> str:
+def sources_sentence(course: OrdersOverTime) -> str:
     """Return in a sentence where the numbers of each series come from, or why there are none."""
     known = [f"{one.label}: {one.source}" for one in course.series if one.missing is None]
     missing: dict[str, list[str]] = {}
@@ -247,7 +247,7 @@ def _total(series: Series) -> str:
     return f"how many {series.name} is not known{why}"
 
 
-def _since_then(course: Course, name: str, last: int, noun: str, did: str) -> str:
+def _since_then(course: OrdersOverTime, name: str, last: int, noun: str, did: str) -> str:
     """Say how many of a series there were after the minute of the last failure, if it is known."""
     number = course.counted_since(name, last)
     if number is None:
@@ -255,7 +255,7 @@ def _since_then(course: Course, name: str, last: int, noun: str, did: str) -> st
     return f". Since then {counted(number, noun) if number else f'no {noun}'} {did}"
 
 
-def _unknown(course: Course) -> str:
+def _unknown(course: OrdersOverTime) -> str:
     """Say how many minutes are not known that CloudWatch should have by now."""
     due = max(0, (course.settled - course.since) // MINUTE)
     most = max(

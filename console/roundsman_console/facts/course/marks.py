@@ -52,7 +52,7 @@ class MarkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class EventMark:
     """Something that was done to the stack at one instant."""
 
     at: EpochMs
@@ -72,7 +72,7 @@ def marks_between(
     *,
     published: Sequence[Published] | None = None,
     runs: Sequence[Run | ListedRun] | None = None,
-) -> list[Mark]:
+) -> list[EventMark]:
     """Return what was done at or after `since` and before `until` (epoch ms), the earliest first.
 
     `published` are the versions of the functions; None reads them, with a request for each function
@@ -93,7 +93,7 @@ def marks_between(
     return within(found, since, until)
 
 
-def within(marks: Iterable[Mark], since: int, until: int) -> list[Mark]:
+def within(marks: Iterable[EventMark], since: int, until: int) -> list[EventMark]:
     """Return the marks at or after `since` and before `until` (epoch ms), the earliest first."""
     return sorted((one for one in marks if since <= one.at < until), key=lambda one: one.at)
 
@@ -113,7 +113,7 @@ def read_versions_of(stack: DeployedStack, about: str | None = None) -> list[Pub
 # --- Deployments ---------------------------------------------------------------------------------
 
 
-def deployment_marks(published: Iterable[Published]) -> Iterator[Mark]:
+def deployment_marks(published: Iterable[Published]) -> Iterator[EventMark]:
     """Yield one mark for the versions that were published together."""
     together: list[Published] = []
     for one in sorted(published, key=lambda version: version.at):
@@ -125,13 +125,13 @@ def deployment_marks(published: Iterable[Published]) -> Iterator[Mark]:
         yield _deployment(together)
 
 
-def _deployment(versions: Sequence[Published]) -> Mark:
+def _deployment(versions: Sequence[Published]) -> EventMark:
     by_name = sorted(versions, key=lambda one: one.name)
     newest = [
         max(same, key=lambda one: one.version)
         for _, same in groupby(by_name, key=lambda one: one.name)
     ]
-    return Mark(
+    return EventMark(
         at=versions[0].at,
         kind=MarkKind.DEPLOYMENT,
         about=", ".join(one.name for one in newest),
@@ -143,7 +143,7 @@ def _deployment(versions: Sequence[Published]) -> Mark:
 # --- Holds and releases --------------------------------------------------------------------------
 
 
-def hold_marks(stored: Iterable[Hold], now: int) -> Iterator[Mark]:
+def hold_marks(stored: Iterable[Hold], now: int) -> Iterator[EventMark]:
     """Yield when each stored hold began, and when it ended or the agent was released.
 
     `now` is an instant (epoch ms) at which a hold with a later end is in force.
@@ -162,7 +162,7 @@ def hold_marks(stored: Iterable[Hold], now: int) -> Iterator[Mark]:
             yield _of_hold(hold, hold.until, MarkKind.RELEASE, words, None)
 
 
-def hold_mark(hold: Hold) -> Mark:
+def hold_mark(hold: Hold) -> EventMark:
     """Return the mark of the begin of a hold, or of an open circuit."""
     if hold.kind == BREAKER:
         words = f"the circuit of {hold.target} opened: {hold.reason}"
@@ -173,8 +173,8 @@ def hold_mark(hold: Hold) -> Mark:
     return _of_hold(hold, hold.since, MarkKind.HOLD, words, hold.by)
 
 
-def _of_hold(hold: Hold, at: int, kind: MarkKind, words: str, by: str | None) -> Mark:
-    return Mark(at=at, kind=kind, about=hold.target, words=words, by=by or None)
+def _of_hold(hold: Hold, at: int, kind: MarkKind, words: str, by: str | None) -> EventMark:
+    return EventMark(at=at, kind=kind, about=hold.target, words=words, by=by or None)
 
 
 # --- Bulk runs -----------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def group_of(run: Run) -> str | None:
     return next((group for option, group in pairwise(words) if option == "--group"), None)
 
 
-def run_marks(runs: Iterable[Run | ListedRun]) -> Iterator[Mark]:
+def run_marks(runs: Iterable[Run | ListedRun]) -> Iterator[EventMark]:
     """Yield when each bulk run began. Of one that is only listed, it is not known over what."""
     for run in runs:
         if isinstance(run, Run):
@@ -214,7 +214,7 @@ def run_marks(runs: Iterable[Run | ListedRun]) -> Iterator[Mark]:
             about, by = run.id, run.by
         else:
             words, about, by = "began", run.run_id, _session(run.starter)
-        yield Mark(at=run.started_at, kind=MarkKind.BULK_RUN, about=about, words=words, by=by)
+        yield EventMark(at=run.started_at, kind=MarkKind.BULK_RUN, about=about, words=words, by=by)
 
 
 def _session(starter: str) -> str:

@@ -25,7 +25,7 @@ from roundsman_console.aws.metrics import (
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.course.course import (
     Counts,
-    Course,
+    OrdersOverTime,
     Series,
     counted_instants,
     group_sentence,
@@ -36,7 +36,7 @@ from roundsman_console.facts.course.course import (
     together,
     window,
 )
-from roundsman_console.facts.course.marks import Mark, marks_between
+from roundsman_console.facts.course.marks import EventMark, marks_between
 
 LEAN = "not measured in lean"
 LOCAL = "not measured: there are no metrics here"
@@ -85,7 +85,7 @@ def read_steps(stack: DeployedStack, workflow: str, step: str, at: int, span: in
     return _read(stack, _of_step(stack, workflow, step), at, span)
 
 
-def read_stack_course(stack: DeployedStack, at: int, span: int) -> Course:
+def read_stack_course(stack: DeployedStack, at: int, span: int) -> OrdersOverTime:
     """Read the course of all orders in the `span` ms before `at` (epoch ms).
 
     Raises TryAgain or CallRefused, and the errors of boto3.
@@ -94,14 +94,14 @@ def read_stack_course(stack: DeployedStack, at: int, span: int) -> Course:
     return stack_course(measured, marks_between(stack, measured.since, at + 1), at)
 
 
-def stack_course(measured: Measured, marks: Sequence[Mark], at: int) -> Course:
+def stack_course(measured: Measured, marks: Sequence[EventMark], at: int) -> OrdersOverTime:
     """Return the course of all orders at `at` (epoch ms)."""
     return _told(measured, measured.series, marks, lambda course: stack_sentence(course, at))
 
 
 def group_course(
     measured: Measured,
-    marks: Sequence[Mark],
+    marks: Sequence[EventMark],
     *,
     step: str,
     failed_at: Sequence[int],
@@ -110,7 +110,7 @@ def group_course(
     since_is_known: bool,
     more: bool,
     at: int,
-) -> Course:
+) -> OrdersOverTime:
     """Return the course of the orders of a failure group at `at` (epoch ms).
 
     `failed_at` are the instants at which the orders failed that are in it, the oldest first; with
@@ -138,10 +138,10 @@ def group_course(
 def _told(
     measured: Measured,
     series: Sequence[Series],
-    marks: Sequence[Mark],
-    words: Callable[[Course], str],
-) -> Course:
-    course = Course(
+    marks: Sequence[EventMark],
+    words: Callable[[OrdersOverTime], str],
+) -> OrdersOverTime:
+    course = OrdersOverTime(
         since=measured.since,
         until=measured.until,
         settled=measured.settled,

@@ -6,9 +6,9 @@ from roundsman.model.bulk_run import Run
 from roundsman.model.holds import EVERY_WORKFLOW, Hold
 from roundsman.model.instants import MINUTE
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.facts.course.course import SPANS, USUAL, Course
+from roundsman_console.facts.course.course import SPANS, USUAL, OrdersOverTime
 from roundsman_console.facts.course.marks import (
-    Mark,
+    EventMark,
     deployment_marks,
     group_of,
     hold_marks,
@@ -21,7 +21,7 @@ from roundsman_console.facts.course.reading import Measured, group_course, read_
 from roundsman_console.facts.group.reading import GroupNow
 
 
-def read_group_course(stack: DeployedStack, group: GroupNow, at: int) -> Course:
+def read_group_course(stack: DeployedStack, group: GroupNow, at: int) -> OrdersOverTime:
     """Read the course of the group in the shortest of SPANS that has its first failure.
 
     Raises TryAgain or CallRefused, and the errors of boto3.
@@ -38,7 +38,9 @@ def read_group_course(stack: DeployedStack, group: GroupNow, at: int) -> Course:
     return course_of(group, measured, marks, at)
 
 
-def course_of(group: GroupNow, measured: Measured, marks: Sequence[Mark], at: int) -> Course:
+def course_of(
+    group: GroupNow, measured: Measured, marks: Sequence[EventMark], at: int
+) -> OrdersOverTime:
     """Return the course of the group at `at` (epoch ms), with those of the marks in its time."""
     return group_course(
         measured,

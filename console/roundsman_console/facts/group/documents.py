@@ -10,7 +10,7 @@ from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.constraints import Count, GroupId, Keyword
 from roundsman_console.base.result import EPOCH_MS, EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.agent.documents import AgentDocument, agent_document
-from roundsman_console.facts.course.course import Course
+from roundsman_console.facts.course.course import OrdersOverTime
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.reading import GroupNow, Standing
 from roundsman_console.facts.group.retried import RetriedNow
@@ -123,7 +123,7 @@ class GroupDetailsDocument(GroupDocument):
     """The tasks of the oldest, a middle and the newest member."""
     do: Sequence[str]
     """The commands to run next."""
-    course: Course
+    course: OrdersOverTime
     """The orders over time: since when they fail, and whether it is over."""
     notes: Sequence[GroupNote]
     """The notes on the group, the newest first."""
@@ -140,7 +140,7 @@ class EndedGroupDocument:
 
 
 def group_details(
-    group: GroupNow, course: Course, notes: Sequence[GroupNote]
+    group: GroupNow, course: OrdersOverTime, notes: Sequence[GroupNote]
 ) -> GroupDetailsDocument:
     """Return the group with its samples, what to run next, its orders over time and its notes."""
     return filled_from(

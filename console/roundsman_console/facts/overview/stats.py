@@ -13,7 +13,7 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import EPOCH_MS, MS, Shown
 from roundsman_console.facts.agent.documents import AgentDocument, agent_document
 from roundsman_console.facts.agent.reading import AgentNow, find_agents
-from roundsman_console.facts.course.course import Course
+from roundsman_console.facts.course.course import OrdersOverTime
 from roundsman_console.facts.order.documents import TaskSummaryDocument
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count, TaskCounts, count_tasks
@@ -71,7 +71,7 @@ class StatsReading:
 class StatsAndCourse(StatsReading):
     """The numbers of a stack, and its orders over the last three hours."""
 
-    course: Course
+    course: OrdersOverTime
     """The orders over time, and what was done meanwhile."""
 
 

@@ -24,7 +24,7 @@ from roundsman_console.base.counted import counted
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.base.typed_inputs import read_past
 from roundsman_console.facts.course.marks import (
-    Mark,
+    EventMark,
     deployment_marks,
     group_of,
     hold_marks,
@@ -96,7 +96,7 @@ class LaneRead:
 
 
 @dataclass(frozen=True, slots=True)
-class OrdersRead:
+class ShiftOrders:
     """The orders that were read for a shift."""
 
     failed: LaneRead
@@ -118,7 +118,12 @@ class OrdersRead:
 def read_shift(stack: DeployedStack, since: int) -> Shift:
     """Read what happened since `since` (epoch ms). A part that cannot be read is in `unread`."""
     looking, until = Looking(), now()
-    rows, marks, runs, deployed = list[Group](), list[Mark](), list[BulkRecord](), list[Mark]()
+    rows, marks, runs, deployed = (
+        list[Group](),
+        list[EventMark](),
+        list[BulkRecord](),
+        list[EventMark](),
+    )
     alarms, open_now, histories = list[AlarmChange](), list[Finding](), _Histories()
     shown: Sequence[Task] = ()
     notes = list[GroupNote]()
@@ -172,7 +177,7 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     )
 
 
-def read_orders(stack: DeployedStack, since: int, at: int, looking: Looking) -> OrdersRead:
+def read_orders(stack: DeployedStack, since: int, at: int, looking: Looking) -> ShiftOrders:
     """Read the orders that a person may have touched since `since`, at `at` (both epoch ms).
 
     It takes a request for each shard and lane, at least, and one for each 100 orders: with 16
@@ -185,7 +190,7 @@ def read_orders(stack: DeployedStack, since: int, at: int, looking: Looking) -> 
         ended = _read_lane(stack, Lane.DONE, since, MOST_ENDED, at)
     with looking.at("Open orders"):
         opened = _read_lane(stack, Lane.OPEN, 0, MOST_OPEN, at)
-    return OrdersRead(failed, ended, opened)
+    return ShiftOrders(failed, ended, opened)
 
 
 def _supervisor(stack: DeployedStack, at: int) -> list[Finding]:
@@ -275,7 +280,7 @@ def _history(stack: DeployedStack, task: Task) -> Sequence[HistoryRow]:
     return ()
 
 
-def _not_looked_at(orders: OrdersRead, histories: _Histories) -> list[str]:
+def _not_looked_at(orders: ShiftOrders, histories: _Histories) -> list[str]:
     """Return in sentences of which orders it is not known what was done with them."""
     found = []
     if not orders.failed.whole:

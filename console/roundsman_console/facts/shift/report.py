@@ -17,7 +17,7 @@ from roundsman_console.aws.group_notes import GroupNote
 from roundsman_console.base.constraints import RUN_ID, GroupId, RunId
 from roundsman_console.base.constraints import Count as Number
 from roundsman_console.base.result import COUNT, EPOCH_MS, EpochMs, Shown, Unit
-from roundsman_console.facts.course.marks import Mark, group_of
+from roundsman_console.facts.course.marks import EventMark, group_of
 from roundsman_console.facts.finding.report import Finding
 from roundsman_console.facts.finding.standing import AlarmChange
 from roundsman_console.facts.finding.table import DOCTOR, AlertSeverity
@@ -156,14 +156,14 @@ class Shift:
     groups: Sequence[FailedGroup]
     """The failure groups with a failure in the time, or that ended in it."""
     alerts: Sequence[AlertChange]
-    holds: Sequence[Mark]
+    holds: Sequence[EventMark]
     """The holds and open circuits that began or ended."""
     commands: Sequence[GivenCommand]
     """The commands on single orders; those of bulk runs are not among them."""
     bulk_runs: Sequence[ShiftRun]
     notes: Sequence[GroupNote]
     """The notes on failure groups."""
-    deployments: Sequence[Mark]
+    deployments: Sequence[EventMark]
     left_out: Sequence[str]
     """What is not known, since it is not kept or was not looked for."""
     unread: Sequence[str]

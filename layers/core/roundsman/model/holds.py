@@ -196,6 +196,8 @@ def _passed(views: Agents, task_id: str) -> Agents:
         for queue, view in views.items()
         if view.agent_hold is not None and task_id in view.agent_hold.passes
     ]
+    if not held:
+        return views
     return {**views, **{queue: replace(views[queue], agent_hold=None) for queue in held}}
 
 

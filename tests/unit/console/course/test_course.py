@@ -7,7 +7,7 @@ from roundsman_console.facts.course.course import (
     SETTLES,
     SPANS,
     Counts,
-    Course,
+    OrdersOverTime,
     Series,
     counted_instants,
     group_sentence,
@@ -31,8 +31,8 @@ def series(name: str, counts: Counts | None = None, missing: str | None = None) 
     return Series(name=name, label=name, source="metric X", missing=missing, counts=found)
 
 
-def course(*found: Series) -> Course:
-    return Course(
+def course(*found: Series) -> OrdersOverTime:
+    return OrdersOverTime(
         since=SINCE, until=UNTIL, settled=settled_at(AT), sentence="", series=found, marks=()
     )
 

@@ -9,7 +9,7 @@ from roundsman.model.instants import MINUTE
 from roundsman_console.aws.versions import Published
 from roundsman_console.facts.course.marks import (
     ONE_DEPLOYMENT,
-    Mark,
+    EventMark,
     deployment_marks,
     hold_marks,
     run_marks,
@@ -20,7 +20,7 @@ AT = 1_800_000_000_000
 HOLD = Hold("payment", OPERATOR, AT, AT + 30 * MINUTE, "declines all", "amy")
 
 
-def said(marks: list[Mark]) -> list[tuple[int, str, str, str | None]]:
+def said(marks: list[EventMark]) -> list[tuple[int, str, str, str | None]]:
     return [((one.at - AT) // MINUTE, one.kind.value, one.words, one.by) for one in marks]
 
 

@@ -12,8 +12,8 @@ from textwrap import wrap
 from roundsman.model.instants import MINUTE, clock_time, format_duration
 from roundsman_console.base.sanitize import inert
 from roundsman_console.faces.web.drawings.axis import SCALE
-from roundsman_console.facts.course.course import Course, Series
-from roundsman_console.facts.course.marks import Mark
+from roundsman_console.facts.course.course import OrdersOverTime, Series
+from roundsman_console.facts.course.marks import EventMark
 
 MOST_COLUMNS = 360
 """A row has at most so many columns. One that stands for several minutes shows the highest."""
@@ -68,7 +68,7 @@ class DrawnMark:
     x: float
     line: int
     """In which line its number is, from 0."""
-    mark: Mark
+    mark: EventMark
 
     @property
     def kind(self) -> str:
@@ -86,7 +86,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class CourseDrawing:
     """The rows, the marks and the labels of the time, and the same as a table."""
 
     rows: tuple[Row, ...]
@@ -109,7 +109,7 @@ class Drawing:
         return any(row.gaps for row in self.rows)
 
 
-def draw(course: Course, names: Sequence[str] = ()) -> Drawing:
+def draw(course: OrdersOverTime, names: Sequence[str] = ()) -> CourseDrawing:
     """Return the drawing of the series with these names; of all without any."""
     series = [course.of(name) for name in names] or [*course.series]
     minutes = course.span // MINUTE
@@ -121,7 +121,7 @@ def draw(course: Course, names: Sequence[str] = ()) -> Drawing:
         )
         for part in range(TICKS + 1)
     )
-    return Drawing(
+    return CourseDrawing(
         tuple(_row(one, course, every) for one in series),
         tuple(_marks(course)),
         ticks,
@@ -131,7 +131,7 @@ def draw(course: Course, names: Sequence[str] = ()) -> Drawing:
     )
 
 
-def _row(series: Series, course: Course, every: int) -> Row:
+def _row(series: Series, course: OrdersOverTime, every: int) -> Row:
     columns = [
         max((one for one in series.counts[first : first + every] if one is not None), default=None)
         for first in range(0, len(series.counts), every)
@@ -167,7 +167,7 @@ def _surface(counts: Sequence[int], x: float, width: float, most: int) -> str:
     return f"{path}V{HEIGHT}Z"
 
 
-def _marks(course: Course) -> Iterator[DrawnMark]:
+def _marks(course: OrdersOverTime) -> Iterator[DrawnMark]:
     ends = [-APART] * LINES
     for number, mark in enumerate(course.marks, start=1):
         x = SCALE * (mark.at - course.since) / course.span
@@ -177,7 +177,7 @@ def _marks(course: Course) -> Iterator[DrawnMark]:
         yield DrawnMark(number, round(x, 1), line, mark)
 
 
-def _slices(series: Sequence[Series], course: Course) -> Iterator[Slice]:
+def _slices(series: Sequence[Series], course: OrdersOverTime) -> Iterator[Slice]:
     minutes = course.span // MINUTE
     length = -(-minutes // TABLE_ROWS)
     for first in range(0, minutes, length):

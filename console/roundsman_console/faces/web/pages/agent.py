@@ -15,7 +15,7 @@ from roundsman_console.faces.web.plans_in_use import plans_in_use
 from roundsman_console.faces.web.step_health import read_step_health
 from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.agent.reading import find_agent
-from roundsman_console.facts.course.marks import Mark, deployment_marks, hold_marks, within
+from roundsman_console.facts.course.marks import EventMark, deployment_marks, hold_marks, within
 from roundsman_console.facts.overview.queues import find_queues
 from roundsman_console.facts.workflow.reading import steps_of
 from roundsman_console.inspector import Inspector
@@ -97,7 +97,7 @@ def versions_of(stack: DeployedStack, agent: str) -> FunctionVersions | None:
 
 def marks_about(
     stack: DeployedStack, agent: str, versions: FunctionVersions | None, at: int
-) -> list[Mark]:
+) -> list[EventMark]:
     """Return the deployments, holds and releases of the agent in MARKED, the newest first."""
     holds = [one for one in stack.holds.stored() if one.agent == agent]
     published = () if versions is None else versions.published
