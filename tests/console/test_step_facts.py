@@ -135,7 +135,7 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
         ),
         (
             step_record(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
-            "undone first, then skipped, as one of the items that may fail",
+            "undone first, then skipped: it is left out",
         ),
         (
             step_record(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEW_KEY),

@@ -17,7 +17,13 @@ from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task
 from roundsman_console.facts.audit.checks import CHECKS
 from roundsman_console.facts.audit.stored_order import StandingEffect, StoredOrder
-from roundsman_testing.invariants.rules import Invariant, found_by, of_effects, of_record
+from roundsman_testing.invariants.rules import (
+    Invariant,
+    found_by,
+    is_enough,
+    of_effects,
+    of_record,
+)
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 from tests.support.steps import stored_step
@@ -167,7 +173,8 @@ def _is_ready(plan: Plan, task: Task, name: str) -> bool:
     """Whether only time can keep the step from being claimed."""
     state = task.step(name).process_state
     if state is ProcessState.PENDING and task.ending is None:
-        return all(_is_done(task.step(before)) for before in plan.steps[name].after)
+        before = plan.steps[name].after
+        return all(_is_done(task.step(one)) or is_enough(plan, task, one) for one in before)
     if state is not ProcessState.UNDOING:
         return False
     later = (task.step(other) for other in plan.steps if name in plan.before(other))

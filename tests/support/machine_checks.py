@@ -29,7 +29,8 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert after != before
     assert after.version >= before.version + 1
     assert len({row.seq for row in decision.history}) == len(decision.history)
-    assert not list(of_change(plan, before, after, now))
+    broken = list(of_change(plan, before, after, now))
+    assert not broken, broken
     check_group(before, after)
     check_record(plan, after)
     check_lane(before, after)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
+from roundsman.definition.any_of import AnyOf
 from roundsman.definition.plan import Plan, plan_of
 from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Workflow
 from roundsman.engine.due import without_owed
@@ -80,6 +81,9 @@ class StepOptions(TypedDict, total=False):
     key_lifetime: timedelta | None
     probe_outlives_key: bool
     otherwise: object
+    enough: int | None
+    keep: bool
+    after: "tuple[Step | str, ...] | AnyOf"
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:

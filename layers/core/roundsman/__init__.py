@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from roundsman.agents.not_yet import NotYet
     from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
+    from roundsman.definition.any_of import AnyOf
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.definition.service_events import From
     from roundsman.definition.workflow import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "roundsman.agents.agent",
+    "AnyOf": "roundsman.definition.any_of",
     "Archive": "roundsman.definition.workflow",
     "Busy": "roundsman.errors",
     "Callback": "roundsman.agents.callbacks",
@@ -84,6 +86,7 @@ _HOMES = {
 
 __all__ = [
     "Agent",
+    "AnyOf",
     "Archive",
     "Busy",
     "Callback",

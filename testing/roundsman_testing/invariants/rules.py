@@ -165,10 +165,29 @@ def of_change(
             what = f"{name} is claimed though the task is ending"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
         before_it = expanded.steps[name].after
-        behind = [other for other in before_it if not _can_be_read(after.step(other))]
+        behind = [
+            other
+            for other in before_it
+            if not _can_be_read(after.step(other)) and not is_enough(expanded, after, other)
+        ]
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def is_enough(plan: Plan, task: Task, name: str) -> bool:
+    """Whether the step is one of many of which enough have succeeded, so that none waits for it.
+
+    `plan` is expanded for the task.
+    """
+    quorum = plan.quorums.get(name)
+    if quorum is None:
+        return False
+    succeeded = (
+        any(task.step(one).process_state is ProcessState.PROCESSED for one in member.instances)
+        for member in quorum.members
+    )
+    return sum(succeeded) >= quorum.enough
 
 
 def _can_be_read(record: StepRecord) -> bool:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import DefinitionError, Json, Signal, SleepUntil, Step
-from roundsman.definition.plan import NEWEST_PLAN_VERSION, Otherwise, read_plan
+from roundsman.definition.plan import OTHERWISE_PLAN_VERSION, Otherwise, read_plan
 from roundsman.definition.plan_differences import differences
 from roundsman.definition.workflow import FAIL
 from roundsman.model.record_limits import LARGEST_SIGNAL
@@ -22,7 +22,7 @@ def test_any_json_is_stored_and_read_back(value: Json) -> None:
     made = plan(step("a", otherwise=value), complete_within=A_DAY)
     assert made.steps["a"].otherwise == Otherwise(value)
     assert read_plan(made.text) == made
-    assert json.loads(made.text)["planVersion"] == NEWEST_PLAN_VERSION
+    assert json.loads(made.text)["planVersion"] == OTHERWISE_PLAN_VERSION
 
 
 def test_a_signal_has_one_too() -> None:
@@ -41,7 +41,7 @@ def test_a_plan_without_it_is_stored_as_before() -> None:
 def test_a_kind_of_added_steps_may_have_one() -> None:
     made = plan(step("a"), may_add=(step("more", otherwise=1),))
     assert made.kinds["more"].otherwise == Otherwise(1)
-    assert json.loads(made.text)["planVersion"] == NEWEST_PLAN_VERSION
+    assert json.loads(made.text)["planVersion"] == OTHERWISE_PLAN_VERSION
 
 
 def test_a_step_with_one_can_be_a_key_as_any_step() -> None:

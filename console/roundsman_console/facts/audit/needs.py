@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan
+from roundsman.engine.quorums import is_unblocked
+from roundsman.engine.task_state import goes_on_after_undo
 from roundsman.model.credit import stands_since
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import WithoutAgent
@@ -88,10 +90,12 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
         if record.not_before is not None and record.not_before > now:
             continue
         if record.process_state is ProcessState.PENDING:
-            begun = all(task.step(other).done for other in step.after)
-            if begun and task.ending is None and not scheduled:
+            if is_unblocked(plan, task.step, step) and task.ending is None and not scheduled:
                 yield name
-        elif record.process_state is ProcessState.UNDOING and name not in before_others:
+        elif record.process_state is ProcessState.UNDOING and (
+            name not in before_others
+            or (name in plan.quorums and goes_on_after_undo(task.ending, record))
+        ):
             yield name
 
 

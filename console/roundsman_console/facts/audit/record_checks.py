@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, is_closed, lane_key
+from roundsman.engine.quorums import is_enough
 from roundsman.model.credit import credited_now
 from roundsman.model.events import claim_of
 from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, SKEW, format_duration
@@ -118,6 +119,8 @@ def _begun_too_early(order: StoredOrder, plan: Plan) -> Iterator[str]:
             before = task.step(other)
             if before.operation == UNDO:
                 continue  # it may have been done then
+            if is_enough(plan, task.step, other):
+                continue  # enough others were done
             if before.process_state not in DONE:
                 yield f"{name} is {record.process_state}, and {other} is {before.process_state}"
                 continue

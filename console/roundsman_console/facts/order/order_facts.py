@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.quorums import is_unblocked
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, format_duration
@@ -119,6 +120,12 @@ class StepFacts:
     def after(self) -> Sequence[str]:
         """The names of the steps directly before it; none if they are not known."""
         return self.step.after if self.step else ()
+
+    @property
+    def is_unblocked(self) -> bool:
+        """Whether every step before it is done, or enough of them are, as far as that is known."""
+        plan, task = self.order.plan, self.order.task
+        return plan is None or self.step is None or is_unblocked(plan, task.step, self.step)
 
     @property
     def most_attempts(self) -> int | None:

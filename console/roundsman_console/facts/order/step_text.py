@@ -27,7 +27,7 @@ MOST_ADDED_NAMES = 8  # so many added steps of one kind are named; of more, the 
 _RETRIED = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING})
 
 _NEXT = {
-    AfterUndo.SKIPPED: "then skipped, as one of the items that may fail",
+    AfterUndo.SKIPPED: "then skipped: it is left out",
     AfterUndo.NEXT_AGENT: "then sent to the next agent",
     AfterUndo.NEW_KEY: "then begun under a new key",
 }

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from roundsman.command_line import REASON, command_line
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import format_duration, second
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import left_out_words
 from roundsman_console.facts.order.order_facts import OrderFacts
@@ -182,8 +182,7 @@ def _ready(facts: OrderFacts) -> Diagnosis:
     ready = [
         one.name
         for one in facts.steps
-        if one.record.process_state is ProcessState.PENDING
-        and all(task.step(before).process_state in DONE for before in one.after)
+        if one.record.process_state is ProcessState.PENDING and one.is_unblocked
     ]
     what = f" {span(ready)}" if ready and not task.ending else " the next steps"
     behind, count = "", facts.scheduler.waiting

@@ -401,6 +401,29 @@ def steps_read(expression: str) -> frozenset[str]:
     return frozenset(steps.read)
 
 
+def read_without_default(expression: str) -> frozenset[str]:
+    """Return the names of the steps whose results the expression reads where no other value is
+    taken instead of a missing one: not in `results.quote || ...` nor in `not_null(results.quote)`.
+
+    Raises NotThere like `shape_of`.
+    """
+    steps = _BySteps()
+    _shape(_without_defaults(_compiled(expression).parsed), _Data(ANYTHING, steps, steps))
+    return frozenset(steps.read)
+
+
+def _without_defaults(node: Node) -> Node:
+    """The node without what is read where another value is taken instead of a missing one."""
+    kind = node.get("type")
+    if kind == "or_expression" or (kind == "function_expression" and node["value"] == "not_null"):
+        return {"type": "literal", "value": None, "children": []}
+    children = [
+        _without_defaults(child) if isinstance(child, Mapping) else child
+        for child in _children(node)
+    ]
+    return {**node, "children": children}
+
+
 def answers_asked_for(expression: str) -> frozenset[str]:
     """Return the names of the steps of which it reads whether an answer came: `came.quote`.
 

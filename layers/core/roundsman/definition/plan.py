@@ -15,6 +15,7 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
+from roundsman.definition.any_of import AnyOf
 from roundsman.definition.workflow import (
     FAIL,
     KEEP_TRYING_FOR,
@@ -57,9 +58,12 @@ WAITS_PLAN_VERSION = 5
 """The version of a plan with a sleep or a signal, or with kinds of steps that may be added. Code
 that reads only version 4 would miss the agent of a sleep, and would complete a task without what a
 reply adds."""
-NEWEST_PLAN_VERSION = 6
+OTHERWISE_PLAN_VERSION = 6
 """The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
 the step."""
+NEWEST_PLAN_VERSION = 7
+"""The version of a plan in which enough of many steps have to succeed. Code that reads only version
+6 would wait for all of them."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
@@ -168,6 +172,10 @@ class StepPlan:
     for_each: str | None = None
     tolerate: float = 0
     """A number of items if it is at least 1, else a share of them."""
+    enough: int | None = None
+    """How many of its items have to succeed; None if each has to that may not fail."""
+    enough_before: int | None = None
+    """How many of the steps in `after` have to succeed; None if each has to be done."""
     next_agent_on: tuple[str, ...] = ()
     """Error types of refusals after which the step goes on at its next agent."""
     reads: tuple[str, ...] | None = None
@@ -250,9 +258,33 @@ class StepPlan:
 
     def may_fail(self, items: int) -> int:
         """How many of this number of items may fail."""
+        if self.enough is not None:
+            return max(0, items - self.enough)
         if self.tolerate >= 1:
             return int(self.tolerate)
         return int(Decimal(str(self.tolerate)) * items)  # exact: 0.29 of 100 is 29
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of the steps of which enough have to succeed."""
+
+    instances: tuple[str, ...]
+    """The name of the step, or of each of its items."""
+    names: tuple[str, ...]
+    """Those, and the names of all steps that they have added."""
+    may_fail: int = 0
+    """How many of its items may fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """Steps of which enough have to succeed; the others are not needed then."""
+
+    step: str
+    """The step that begins then, or the fan-out whose items they are."""
+    members: tuple[Member, ...]
+    enough: int
 
 
 ONLY_EXPANDED = frozenset({"item_of", "index", "added_by"})
@@ -304,6 +336,32 @@ class Plan:
         """The names of all agents that its steps, and those that may be added, may use."""
         steps = chain(self.steps.values(), self.kinds.values())
         return frozenset(agent for step in steps for agent in step.agents)
+
+    @cached_property
+    def quorums(self) -> "Mapping[str, Quorum]":
+        """The quorum of each step of which only enough have to succeed, by its name and by those of
+        the steps that it has added."""
+        return {name: one for one in self._quorums() for part in one.members for name in part.names}
+
+    def _quorums(self) -> "Iterator[Quorum]":
+        for step in (self.stored or self).steps.values():
+            if step.enough_before is not None:
+                members = tuple(map(self._member, step.after))
+                yield Quorum(step.name, members, step.enough_before)
+            if step.enough is not None and step.name in self.fan_outs:
+                parts = map(self._with_added, self.instances(step.name))
+                items = tuple(Member(name[:1], name) for name in parts)
+                yield Quorum(step.name, items, step.enough)
+
+    def _member(self, name: str) -> "Member":
+        instances = self.instances(name)
+        may_fail = self.steps[instances[0]].may_fail(len(instances))
+        return Member(
+            instances, tuple(chain.from_iterable(map(self._with_added, instances))), may_fail
+        )
+
+    def _with_added(self, name: str) -> tuple[str, ...]:
+        return tuple(self.with_parts(name)) if self.added else (name,)
 
     @property
     def defined_steps(self) -> int:
@@ -522,8 +580,10 @@ def plan_of(workflow: Workflow) -> Plan:
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(step.otherwise is not FAIL for step in workflow.all_steps):
+    if any(step.enough is not None or isinstance(step.after, AnyOf) for step in workflow.steps):
         return NEWEST_PLAN_VERSION
+    if any(step.otherwise is not FAIL for step in workflow.all_steps):
+        return OTHERWISE_PLAN_VERSION
     if workflow.may_add or any(isinstance(step, WAITING_STEPS) for step in workflow.steps):
         return WAITS_PLAN_VERSION
     if workflow.deadline is not None:
@@ -608,6 +668,7 @@ def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
         step,
         agents=step.agent_names(),
         after=step.after_names(),
+        enough_before=step.after.enough if isinstance(step.after, AnyOf) else None,
         retry=_stored_retry(step.retry),
         compensation=None if undo is None else _stored_compensation(undo, step),
         on_failure=step.on_failure or workflow.on_failure,

@@ -110,8 +110,14 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         },
         "result_limit": f"{step.result_limit} bytes",
         "tolerate": f"{step.tolerate:g}",
+        "enough": _number(step.enough),
+        "enough_before": _number(step.enough_before),
         "reads": "all" if step.reads is None else _words(step.reads),
     }
+
+
+def _number(enough: int | None) -> str:
+    return "all" if enough is None else str(enough)
 
 
 def _words(value: object) -> str:

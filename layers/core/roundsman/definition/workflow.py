@@ -14,6 +14,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from roundsman.definition.any_of import AnyOf, check_any_of
 from roundsman.definition.expressions import (
     NotThere,
     answers_asked_for,
@@ -206,8 +207,8 @@ class Step:
     agents: tuple[str, ...] = ()
     """The names of the agents that can perform the step, in the order of preference."""
     # No repr or comparison: they would follow every path of the graph, which is exponential.
-    after: tuple["Step | str", ...] = field(default=(), repr=False, compare=False)
-    """The steps that must be done first, as steps or by name."""
+    after: tuple["Step | str", ...] | AnyOf = field(default=(), repr=False, compare=False)
+    """The steps that must be done first, as steps or by name. `AnyOf(...)`: enough of them."""
     retry: Retry = Retry()
     compensation: Compensation | None = None
     """How the step is undone; None if it cannot be undone."""
@@ -228,6 +229,12 @@ class Step:
     tolerate: float = 0
     """How many of the items may fail: an int of 1 or more is their number, a float from 0 to below
     1 is their share, rounded down. Needs `for_each`."""
+    enough: int | None = None
+    """How many of the items have to succeed; the others are not needed then, as with `AnyOf`. Needs
+    `for_each`. None: all of them, but for what `tolerate` allows."""
+    keep: bool = False
+    """Of a step without compensation that may turn out not to be needed (`AnyOf`, `enough`): what it
+    has done may stay."""
     next_agent_on: tuple[str, ...] = ()
     """Error types of refusals, such as `Full`, after which the step goes on at its next agent, as
     if no attempt were left. Needs several agents and a compensation."""
@@ -289,7 +296,8 @@ class Step:
     def _check_every_kind(self, where: str) -> None:
         """Check what every kind of step has."""
         check_name(where, self.name)
-        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
+        if not isinstance(self.after, AnyOf):
+            check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
         if self.on_failure is not None:
             _check_strategy(where, self.on_failure)
         if self.when is not None:
@@ -378,6 +386,25 @@ class Step:
         elif tolerated:
             raise DefinitionError(
                 f"{where}: tolerate needs for_each; it limits how many of its items may fail"
+            )
+        self._check_enough(where)
+
+    def _check_enough(self, where: str) -> None:
+        check_type(f"{where}: keep", self.keep, bool)
+        if self.enough is None:
+            return
+        check_count(f"{where}: enough", self.enough)
+        if self.for_each is None:
+            raise DefinitionError(
+                f"{where}: enough needs for_each; of several steps, write after=AnyOf(...)"
+            )
+        if self.tolerate:
+            raise DefinitionError(
+                f"{where}: tolerate and enough are two limits of one thing; remove one of them"
+            )
+        if self.enough >= MOST_STEPS:
+            raise DefinitionError(
+                f"{where}: enough is {self.enough}; a task has at most {MOST_STEPS - 1} items"
             )
 
     def named(
@@ -473,6 +500,8 @@ class _StepWithoutAgent(Step):
     heartbeat_within: timedelta | None = field(init=False, default=None, repr=False)
     for_each: str | None = field(init=False, default=None, repr=False)
     tolerate: float = field(init=False, default=0, repr=False)
+    enough: int | None = field(init=False, default=None, repr=False)
+    keep: bool = field(init=False, default=False, repr=False)
     next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
     reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
     result_masked: bool = field(init=False, default=False, repr=False)
@@ -939,6 +968,7 @@ class Workflow:
                         f"than that in steps, such as a copy; write after=({before.name!r},)"
                     )
         self._check_sleeps(where)
+        check_any_of(where, self)
         for step in self.steps:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"

@@ -8,7 +8,7 @@ longer for clocks that differ.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan
@@ -67,6 +67,7 @@ def begin_undos(context: DecisionContext) -> None:
         context.decision.ending = replace(ending, why=why)
     waiting, added = _with_successors_unfinished(context), context.decision.task.added
     room, later = room_for_undos(context.decision.changed_task), list[str]()
+    unneeded = [*filter(context.is_unneeded, context.plan.quorums)]
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
         if (
@@ -82,7 +83,8 @@ def begin_undos(context: DecisionContext) -> None:
                 later.append(step.name)
                 continue
             room -= 1
-        begin_undo(context, step)
+        left_out = AfterUndo.SKIPPED if step.name in unneeded else None
+        begin_undo(context, step, after_undo=left_out)
     if later:
         context.decision.note(
             f"{few_words(later)}: to be undone after the undos of other added steps, of which "
@@ -114,7 +116,22 @@ def ready_to_undo(context: DecisionContext) -> list[StepPlan]:
     """The steps whose undo can be claimed now."""
     waiting = _with_successors_unfinished(context)
     steps = context.plan.steps.values()
-    return [one for one in steps if one.name not in waiting and _is_ready(context, one)]
+    return [one for one in steps if _is_ready(context, one) and not _waits(context, one, waiting)]
+
+
+def _waits(context: DecisionContext, step: StepPlan, waiting: Container[str]) -> bool:
+    """Whether the undo has to wait for the steps that come after this one.
+
+    That of one of many that is not needed does not: they have begun without it.
+    """
+    record = context.decision.step(step.name)
+    goes_on = goes_on_after_undo(context.decision.ending, record)
+    return step.name in waiting and not (goes_on and _is_left_out(context, step, record))
+
+
+def _is_left_out(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
+    """Whether the step is one of many that was not needed, or has failed."""
+    return record.after_undo is AfterUndo.SKIPPED and step.name in context.plan.quorums
 
 
 def begin_undo(
@@ -217,11 +234,13 @@ def undone(
     elif goes_on:
         _leave_out(context, step, event)
     else:
+        # What came after one of many that was left out has not seen its result, and never does.
+        still = record.after_undo if _is_left_out(context, step, record) else None
         context.decision.move(
             step.name,
             event,
             context.decision.ended(step.name, End.SUCCEEDED),
-            step_values(finished_at=context.now, error=None, after_undo=None),
+            step_values(finished_at=context.now, error=None, after_undo=still),
         )
         context.decision.record("undone", step.name, None, f"{step.name}: undone")
 

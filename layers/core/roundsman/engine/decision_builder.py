@@ -110,10 +110,6 @@ class DecisionBuilder:
         """The task with the changes so far."""
         return replace(self.task, steps=self.steps, ending=self.ending)
 
-    def results(self) -> Mapping[str, Json]:
-        """The results of the steps so far, by step (see `Task.results`)."""
-        return self.changed_task.results()
-
     def stored_bytes(
         self, *, without: str | None = None, corrections: Sequence[Correction] | None = None
     ) -> int:
@@ -294,14 +290,14 @@ class DecisionBuilder:
             ),
         )
 
-    def end_wait(self, name: str) -> None:
-        """Fail the step, because its task ended before its callback came.
+    def end_wait(self, name: str, why: str = "the task ended before the callback came") -> None:
+        """Fail the step, because of `why`: its callback has not come.
 
         A reminder that this decision was to send is not sent: nobody waits for the answer any more.
         """
         if SendRequest(name) in self._actions:
             self._actions.remove(SendRequest(name))
-        error = StepError(WAIT_ENDED, "the task ended before the callback came")
+        error = StepError(WAIT_ENDED, why)
         self.fail(name, StepEvent.WAIT_ENDED, error)
         self.change(name, step_values(wait_ended_at=self.now))
 

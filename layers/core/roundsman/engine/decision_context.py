@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.decision_builder import DecisionBuilder
+from roundsman.engine.quorums import is_unblocked, is_unneeded, results
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
@@ -45,6 +46,11 @@ class DecisionContext:
         return self.decision.changed_task.came()
 
     @property
+    def results(self) -> Mapping[str, Json]:
+        """The results of the steps so far, by step (see `Task.results`)."""
+        return results(self.plan, self.decision.changed_task)
+
+    @property
     def now(self) -> int:
         """The decision's instant (epoch ms)."""
         return self.decision.now
@@ -70,8 +76,17 @@ class DecisionContext:
         return hold is not None and hold.until > self.now
 
     def is_unblocked(self, step: StepPlan) -> bool:
-        """Whether every step that this one comes after is done."""
-        return all(self.decision.step(name).done for name in step.after)
+        """Whether every step that this one comes after is done, or enough of them are."""
+        return is_unblocked(self.plan, self.decision.step, step)
+
+    def is_unneeded(self, name: str) -> bool:
+        """Whether the step is one of many of which enough others have succeeded, or has failed."""
+        return is_unneeded(self.plan, self.decision.step, self.decision.before.step, name)
+
+    def performs_no_more(self, name: str) -> bool:
+        """Whether no attempt to perform the step is made any more: its task is ending, or the step
+        is not needed."""
+        return self.decision.ending is not None or self.is_unneeded(name)
 
     def all_done(self) -> bool:
         """Whether every step is done."""

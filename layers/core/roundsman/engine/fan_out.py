@@ -15,6 +15,7 @@ from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
+from roundsman.engine.quorums import has_failed, lost
 from roundsman.engine.request_deadlines import first_sent_at
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
@@ -27,9 +28,6 @@ from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_na
 LARGEST_ITEM = 200 * 1024
 """The maximum size of an item in bytes. A request carries the item, the order and the results, and
 an SQS message holds 1 MiB."""
-
-FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
-"""The states of an item that has failed. An item is Skipped for no other reason."""
 
 
 class UnusableList(ValueError):
@@ -49,6 +47,8 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
     Without items the step is Skipped. Raises UnusableList.
     """
     count = len(_items_that_fit(context, step))
+    if why := _too_few(context, step, count):
+        raise UnusableList("TooFewItems", why)
     record = context.decision.step(step.name)
     if may_have_been_performed(record):
         since = first_sent_at(record)
@@ -69,6 +69,25 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
         return
     context.decision.remove(step.name, StepEvent.FANNED_OUT)  # its items have records of their own
     context.decision.note(f"{step.name}: {count} items")
+
+
+def _too_few(context: DecisionContext, step: StepPlan, count: int) -> str | None:
+    """Why so many items are not enough, in words; None if they are."""
+    if step.enough is not None and count < step.enough:
+        return f"{count} items, of which {step.enough} have to succeed"
+    if count == 0:
+        return why_needed(context, step)
+    return None
+
+
+def why_needed(context: DecisionContext, step: StepPlan) -> str | None:
+    """Why a step that would be skipped is needed, in words; None if it is not."""
+    found = lost(context.plan, context.decision.step, step.name, more=True)
+    if found is None or found[0] <= found[1]:
+        return None
+    quorum = context.plan.quorums[step.name]
+    many = len(quorum.members)
+    return f"{quorum.enough} of {many} have to succeed before {quorum.step}, and {found[0]} cannot"
 
 
 def list_is_known(plan: Plan, task: Task, step: StepPlan) -> bool:
@@ -153,10 +172,15 @@ def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
     for name in stored.steps:
         if name in before and name in task.fan_outs:
             items = item_names(name, task.fan_outs[name])
-            found[name] = [task.step(item).result for item in items]
+            found[name] = [_answer(task.step(item)) for item in items]
         elif name in before and task.step(name).process_state is not ProcessState.SKIPPED:
-            found[name] = task.step(name).result
+            found[name] = _answer(task.step(name))
     return found
+
+
+def _answer(record: StepRecord) -> Json:
+    """The result of the step; None if it is left out, since nothing after it has seen the result."""
+    return None if record.after_undo is AfterUndo.SKIPPED else record.result
 
 
 def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
@@ -210,17 +234,20 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
 
 
 def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
-    """Why the task can go on without an item that has failed for good; None if it cannot.
+    """Why the task can go on without a step that has failed for good; None if it cannot.
 
-    The reason also states if the item's effect may stand and has no compensation.
+    It can without an item of a fan-out that tolerates it, and without one of many of which enough
+    others can still succeed, or have. The reason also states if the effect may stand and has no
+    compensation.
     """
-    if step.item_of is None or context.decision.ending is not None:
+    if context.decision.ending is not None:
         return None
-    items = context.plan.instances(step.item_of)
-    may_fail = step.may_fail(len(items))
-    failed = sum(_has_failed(context.decision.step(name)) for name in items)
-    if failed > may_fail:
+    counted = _failed_items(context, step)
+    if counted is None or counted[0] > counted[1]:  # then all of it is one of many, or is needed
+        counted = lost(context.plan, context.decision.step, step.name)
+    if counted is None or counted[0] > counted[1]:
         return None
+    failed, may_fail = counted
     left_out = f"left out ({failed} of {may_fail} that may fail)"
     record = context.decision.step(step.name)
     stands = not record.refused and record.started_at is not None and step.compensation is None
@@ -228,7 +255,7 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:
-    """Leave the failed item out of the task.
+    """Leave the failed item, or the failed one of many, out of the task.
 
     If it was ever claimed and has a compensation, it is undone first.
     """
@@ -238,5 +265,10 @@ def leave_out(context: DecisionContext, step: StepPlan) -> None:
         context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
 
 
-def _has_failed(record: StepRecord) -> bool:
-    return record.after_undo is AfterUndo.SKIPPED or record.process_state in FAILED
+def _failed_items(context: DecisionContext, step: StepPlan) -> tuple[int, int] | None:
+    """How many items of the step's fan-out have failed, and how many may; None if it is no item."""
+    if step.item_of is None:
+        return None
+    items = context.plan.instances(step.item_of)
+    failed = sum(has_failed(context.decision.step(name)) for name in items)
+    return failed, step.may_fail(len(items))

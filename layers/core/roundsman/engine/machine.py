@@ -35,6 +35,7 @@ from roundsman.engine.task_deadline import end_if_overdue
 from roundsman.engine.time_credit import credit, credit_holds
 from roundsman.engine.timeouts import late_since
 from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition
+from roundsman.engine.unneeded import stop_unneeded
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import (
     Agents,
@@ -128,6 +129,7 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
             _inspect(context)
         case _:
             context = operate(context, event)
+            stop_unneeded(context)
             _nudge_what_waits(context)
             end_waits(context)
             begin_undos(context)
@@ -247,6 +249,7 @@ def _inspect(context: DecisionContext) -> None:
             overdue(context, step, record.situation, context.now - since)
     wake(context)
     end_overdue_waits(context)
+    stop_unneeded(context)
     _nudge_what_waits(context)
     end_waits(context)
     begin_undos(context)

@@ -9,7 +9,8 @@ A timeout counts as a failed attempt, unless it is excused. These are tried in t
   timeouts in a row it excuses at most, all excuses of the step counted together
   (`uncounted_timeouts`). So an agent that dies at each attempt is detected.
 
-A perform of an ending task is not excused, since it is not retried.
+A perform of an ending task, or of a step that is not needed, is not excused, since it is not
+retried.
 """
 
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ attempts. After that, an agent that dies at each attempt is detected."""
 def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) -> None:
     """Handle a timeout of the attempt under way, which is late by `by` ms."""
     record, since = context.decision.step(step.name), context.now - by
-    if context.decision.ending is not None and record.operation == PERFORM:
+    if record.operation == PERFORM and context.performs_no_more(step.name):
         _timed_out(context, step, by)
     elif not _counts_as_timeout(context, step, late, since):
         _wait_for_reply(context, step, late, since)

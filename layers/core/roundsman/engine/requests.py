@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
+from roundsman.engine.quorums import results
 from roundsman.engine.request_deadlines import asks_probe_only, request_ends_at, time_of
 from roundsman.model.json import Json
 from roundsman.model.situations import AwaitsCallback, UnderWay
@@ -115,7 +116,7 @@ def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
         if task.step(adder).left_out is None:
             found[adder] = task.step(adder).result
     before = {name if name in task.added else step_of(name) for name in names}
-    found |= {name: result for name, result in task.results().items() if name in before}
+    found |= {name: result for name, result in results(plan, task).items() if name in before}
     if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
         found[step] = record.result
     return found

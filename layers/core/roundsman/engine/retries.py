@@ -102,7 +102,7 @@ def ended_as_last(context: DecisionContext, step: StepPlan, attempt: FailedAttem
 
 
 def _is_last(context: DecisionContext, step: StepPlan, count: int, window: RetryWindow) -> bool:
-    """Whether no attempt is left. A perform of an ending task is not retried.
+    """Whether no attempt is left. A perform of an ending task, or one not needed, is not retried.
 
     A step that is retried for a time gets an attempt that begins after that time, so that a service
     which answers again within the time is called again. It is not retried for the time if it can
@@ -110,7 +110,7 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, window: Retry
     """
     record = context.decision.step(step.name)
     operation = record.operation
-    if operation == PERFORM and context.decision.ending:
+    if operation == PERFORM and context.performs_no_more(step.name):
         return True
     if count < step.retry_of(operation).max_attempts:
         return False
@@ -122,7 +122,8 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, window: Retry
 def _waits_again(context: DecisionContext, step: StepPlan, wait: WaitPlan, count: int) -> bool:
     """Whether a perform waits by its strategy once more, after `count` failures."""
     record = context.decision.step(step.name)
-    performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
+    performs = record.process_state is ProcessState.PROCESSING
+    performs = performs and not context.performs_no_more(step.name)
     so_far = count - step.retry.max_attempts
     if step.retry.keep_trying_for:
         so_far = record.retry_window.waits
@@ -210,7 +211,8 @@ def retry_window_after(context: DecisionContext, step: StepPlan, error: StepErro
 def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
     """The agent at which the step begins if it fails at this one; None if there is none."""
     record = context.decision.step(step.name)
-    performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
+    performs = record.process_state is ProcessState.PROCESSING
+    performs = performs and not context.performs_no_more(step.name)
     performs = performs and record.left_out is None  # its effect is here
     return next_agent(context, step) if performs and step.compensation else None
 

@@ -66,7 +66,7 @@ def _until(context: DecisionContext, sleep: SleepForPlan | SleepUntilPlan) -> in
     """When the sleep ends (epoch ms). Raises ValueError if the order gives no usable instant."""
     if isinstance(sleep, SleepForPlan):
         return context.now + sleep.duration
-    results = context.decision.results()
+    results = context.results
     return evaluate_instant(sleep.instant, context.input, results, context.came)
 
 

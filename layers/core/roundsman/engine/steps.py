@@ -7,7 +7,7 @@ from roundsman.definition.plan import SignalPlan, StepPlan
 from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.claims import claim
 from roundsman.engine.decision_context import DecisionContext
-from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
+from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items, why_needed
 from roundsman.engine.history import POLLED
 from roundsman.engine.left_out import complete_without_result, left_out_of
 from roundsman.engine.on_failure import give_up
@@ -15,6 +15,7 @@ from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
+from roundsman.engine.unneeded import stop_unneeded
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
@@ -48,9 +49,10 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
     A skipped step, or a fan-out whose items are now known, may make other steps ready. A condition
     that fails ends the task; the steps that were not claimed before stay unclaimed.
     """
+    stop_unneeded(context)
     while ready := ready_to_perform(context):
         for step in ready:
-            if context.decision.ending:
+            if context.performs_no_more(step.name):
                 continue
             if step.fans_out:
                 forget_marked_items(context, step)  # it is known now which there are
@@ -66,6 +68,7 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                     await_signal(context, step, signal)
                 case sleep:
                     fall_asleep(context, step, sleep)
+        stop_unneeded(context)
 
 
 def succeeded(
@@ -152,11 +155,16 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     if step.when is None or context.decision.step(step.name).admitted:
         return True
     try:
-        if is_true(step.when, context.input, context.decision.results(), context.came):
+        if is_true(step.when, context.input, context.results, context.came):
             return True
     except ValueError as problem:
         error = StepError("ConditionFailed", str(problem))
         give_up(context, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {problem}")
+        return False
+    if why := why_needed(context, step):
+        why = f"{step.when} is false: {why}"
+        error = StepError("QuorumNotReached", why)
+        give_up(context, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {why}")
         return False
     context.decision.move(
         step.name,

@@ -62,6 +62,7 @@ class StepEvent(StrEnum):
     DUE_EARLIER = "its task's time ends earlier"
     BLOCKED = "another step comes before it"
     FANNED_OUT = "its items are known"
+    NOT_NEEDED = "not needed: enough others have succeeded"
     REMOVED = "no longer a step of its task"
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
@@ -196,6 +197,13 @@ TRANSITIONS: Sequence[
     (StepEvent.UNDONE_HERE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
     # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.
     (StepEvent.LEFT_OUT, (S.FAILED, S.UNDONE), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
+    # One of many of which enough have succeeded: nothing of it is to be undone.
+    (
+        StepEvent.NOT_NEEDED,
+        (*IDLE, *WITHOUT_AGENT, *_SUCCEEDED, S.FAILED),
+        (S.SKIPPED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
     # Commands of operators. A step that has succeeded is given the result that was left out.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),

@@ -4,7 +4,7 @@ A step without a step record is Pending and was never claimed.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Final, Literal, TypeAlias
@@ -672,18 +672,19 @@ class Task:
             item for item in found if self.step(item).process_state is ProcessState.SKIPPED
         )
 
-    def results(self) -> dict[str, Json]:
+    def results(self, enough: Collection[str] = ()) -> dict[str, Json]:
         """Return the results of the steps by step name.
 
         The result of a fan-out step is a list in the order of the items, with None for an item that
-        was left out. The list is included only when every item is Processed or Skipped.
+        was left out. The list is included only when every item is Processed or Skipped, or if the
+        fan-out is in `enough`: so many of its items have succeeded that the others are not needed.
         """
         found = self.answers()
         for name, count in self.fan_outs.items():
             items = item_names(name, count)
             records = [self.step(item) for item in items]
             # A list with a result that was left out would have null for it.
-            if all(one.done and not one.left_out for one in records):
+            if name in enough or all(one.done and not one.left_out for one in records):
                 found[name] = [found.get(item) for item in items]
             for item in items:
                 found.pop(item, None)
