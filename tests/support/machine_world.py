@@ -83,16 +83,16 @@ class StepOptions(TypedDict, total=False):
     otherwise: object
     enough: int | None
     keep: bool
-    after: "tuple[Step | str, ...] | AnyOf"
 
 
-def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
-    """A step of 30 s and three attempts at the agent `worker`, by default."""
+def step(name: str, *after: Step | str | AnyOf, **options: Unpack[StepOptions]) -> Step:
+    """A step of 30 s and three attempts at the agent `worker`, by default; after steps or AnyOf."""
+    enough = [one for one in after if isinstance(one, AnyOf)]
     plain = Step(
         name=name,
         agent="worker",
         complete_within=timedelta(seconds=30),
-        after=after,
+        after=enough[0] if enough else tuple(one for one in after if not isinstance(one, AnyOf)),
         retry=Retry(max_attempts=3),
     )
     if "agents" in options:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from roundsman.definition.any_of import AnyOf
-from roundsman.definition.workflow import Compensation, Retry, Signal, Sleep, Step, Undo
+from roundsman.definition.workflow import Compensation, Retry, Signal, Sleep, Undo
 from tests.support.fan_out_stories import AGAIN, FENCED, ONCE, UNFENCED, lines
 from tests.support.machine_world import World, begun, plan, step
 
@@ -21,7 +21,7 @@ def asked(
         step(name, agent=name, compensation=compensation, retry=retry, keep=compensation is None)
         for name in CARRIERS
     ]
-    book = step("book", after=AnyOf(*quotes, enough=enough), compensation=FENCED)
+    book = step("book", AnyOf(*quotes, enough=enough), compensation=FENCED)
     return begun(*quotes, book, on_failure=Undo())
 
 
@@ -64,7 +64,7 @@ def a_signal_or_a_time() -> World:
     """`go_on` begins when the customer has accepted, or after ten minutes; started."""
     accepted = Signal("accepted", within=timedelta(minutes=50))
     late = Sleep(name="late", for_=timedelta(minutes=10))
-    return begun(accepted, late, step("go_on", after=AnyOf(accepted, late)))
+    return begun(accepted, late, step("go_on", AnyOf(accepted, late)))
 
 
 def the_signal_was_first() -> World:
@@ -97,7 +97,7 @@ def it_never_began() -> World:
     before = step("before")
     sea = step("sea", before, compensation=FENCED)
     air = step("air", compensation=FENCED)
-    world = begun(before, sea, air, step("book", after=AnyOf(air, sea)))
+    world = begun(before, sea, air, step("book", AnyOf(air, sea)))
     world.succeeds("air")
     return world
 
@@ -108,7 +108,7 @@ def its_result_was_missing() -> World:
         step(name, agent=name, compensation=None, keep=True, result_limit=10)
         for name in ("air", "sea")
     )
-    world = begun(air, sea, step("book", after=AnyOf(air, sea)))
+    world = begun(air, sea, step("book", AnyOf(air, sea)))
     world.succeeds("sea", "x" * 20)
     world.succeeds("air")
     return world
@@ -136,7 +136,9 @@ def it_waited_and_may_still_act() -> World:
 
 it_was_retried = _kept(lambda world: world.fails("sea"))
 it_was_parked = _kept(lambda world: world.hold("sea", 600).gives_back("sea"))
-it_was_overdue = _kept(lambda world: world.shows_progress("sea"), lambda world: world.overdue("sea"))
+it_was_overdue = _kept(
+    lambda world: world.shows_progress("sea"), lambda world: world.overdue("sea")
+)
 
 
 QUORUM_STORIES: list[Callable[[], World]] = [

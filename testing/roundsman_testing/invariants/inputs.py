@@ -8,7 +8,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepToAdd, Task, item_names, item_place, step_of
 from roundsman.wire.messages import AgentRequest
-from roundsman_testing.invariants.rules import Broken, Invariant
+from roundsman_testing.invariants.rules import Broken, Invariant, is_enough
 
 ALWAYS_READ = "orderId"
 """The field of an order that each request has, whatever its step reads."""
@@ -49,7 +49,7 @@ class Inputs:
             names.discard(step.added_by)
             if task.step(step.added_by).left_out is None:
                 results[step.added_by] = task.step(step.added_by).result
-        results |= _results(task, names)
+        results |= _results(expanded, task, names)
         if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
             results[request.step] = record.result
         wanted["results"] = results
@@ -77,7 +77,8 @@ class Inputs:
 
 def _items(plan: Plan, task: Task, fan_out: str, order: Json) -> list[Json]:
     before = plan.before(fan_out)
-    return evaluate_list(plan.steps[fan_out].for_each or "", order, _results(task, before))
+    given = _results(plan.for_task(task), task, before)
+    return evaluate_list(plan.steps[fan_out].for_each or "", order, given)
 
 
 def _has_step_input(task: Task, request: AgentRequest) -> bool:
@@ -88,16 +89,19 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
     return StepToAdd(request.step, input=request.step_input).digest == added.digest
 
 
-def _results(task: Task, names: Iterable[str]) -> dict[str, Json]:
+def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
     """The results of these steps, of items, and of added steps.
 
-    The result of a fan-out is a list, with None for an item that was left out.
+    The result of a fan-out is a list, with None for an item that was left out. `plan` is expanded
+    for the task.
     """
     found: dict[str, Json] = {}
     for name in {one if one in task.added else step_of(one) for one in names}:
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
-            if all(one.done and one.left_out is None for one in items):
+            first = item_names(name, 1)[0]
+            are_over = all(one.done and one.left_out is None for one in items)
+            if are_over or is_enough(plan, task, first):
                 found[name] = [
                     one.result if one.process_state is ProcessState.PROCESSED else None
                     for one in items

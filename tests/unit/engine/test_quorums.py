@@ -1,4 +1,4 @@
-"""Enough of many: a step begins when enough of those before it have succeeded, and the rest stops."""
+"""Enough of many: a step begins when enough of those before it succeeded, and the rest stops."""
 
 from datetime import timedelta
 
@@ -137,7 +137,9 @@ def test_a_signal_counts_that_is_handled_at_the_instant_at_which_the_time_is_ove
 # --- Items ----------------------------------------------------------------------------------------
 
 
-def test_of_items_those_that_were_first_are_in_the_list_and_null_is_in_the_places_of_others() -> None:
+def test_of_items_those_that_were_first_are_in_the_list_and_null_is_in_the_places_of_others() -> (
+    None
+):
     world = items(enough=2, count=4)
     world.succeeds("pick[3]", "D")
     assert world.state("ship") is P.PENDING
@@ -148,7 +150,9 @@ def test_of_items_those_that_were_first_are_in_the_list_and_null_is_in_the_place
     assert world.request("ship").results == {"pick": [None, "B", None, "D"]}
 
 
-def test_a_list_after_them_keeps_its_items_also_when_the_rest_succeeds_later_and_is_undone() -> None:
+def test_a_list_after_them_keeps_its_items_also_when_the_rest_succeeds_later_and_is_undone() -> (
+    None
+):
     pick = step("pick", for_each="input.lines", enough=1, compensation=FENCED, retry=ONCE)
     pack = step("pack", pick, for_each="results.pick[?@]", compensation=FENCED, retry=ONCE)
     world = World(plan(pick, pack, on_failure=Undo()), order=lines(2))
@@ -184,7 +188,7 @@ def test_as_many_items_as_have_to_succeed_are_all_needed() -> None:
 def test_a_fan_out_is_one_of_many_with_all_its_items() -> None:
     pick = step("pick", for_each="input.lines", compensation=FENCED, retry=ONCE)
     other = step("other", compensation=FENCED)
-    made = plan(pick, other, step("ship", after=AnyOf(pick, other)), on_failure=Undo())
+    made = plan(pick, other, step("ship", AnyOf(pick, other)), on_failure=Undo())
     world = World(made, order=lines(2))
     world.start()
     world.succeeds("pick[0]")
@@ -199,7 +203,7 @@ def test_a_fan_out_is_one_of_many_with_all_its_items() -> None:
 def test_a_fan_out_without_items_that_is_needed_fails() -> None:
     pick = step("pick", for_each="input.lines", compensation=FENCED, retry=ONCE)
     other = step("other", compensation=FENCED)
-    world = World(plan(pick, other, step("ship", after=AnyOf(pick, other, enough=2))), order=lines(0))
+    world = World(plan(pick, other, step("ship", AnyOf(pick, other, enough=2))), order=lines(0))
     world.start()
     error = world.record("pick").error
     assert error is not None
@@ -209,7 +213,7 @@ def test_a_fan_out_without_items_that_is_needed_fails() -> None:
 def test_what_a_member_has_added_is_stopped_with_it() -> None:
     kind = step("leg", compensation=FENCED)
     air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
-    book = step("book", after=AnyOf(air, sea))
+    book = step("book", AnyOf(air, sea))
     world = begun(air, sea, book, may_add=(kind,), on_failure=Undo())
     world.adds("sea", StepToAdd("leg[a]"))
     assert world.state("book") is P.PENDING, "sea has not succeeded before what it has added has"
@@ -245,9 +249,7 @@ def test_a_quorum_that_cannot_be_reached_any_more_fails_the_task_at_once() -> No
 
 def test_a_condition_that_is_false_fails_a_step_without_which_it_cannot_be_reached() -> None:
     air, sea = (step(name, agent=name, compensation=FENCED, when="input.far") for name in "ab")
-    world = begun(
-        air, sea, step("c", after=AnyOf(air, sea)), order={"far": False}, on_failure=Archive()
-    )
+    world = begun(air, sea, step("c", AnyOf(air, sea)), order={"far": False}, on_failure=Archive())
     assert states(world, "a", "b") == [P.SKIPPED, P.ERROR]
     error = world.record("b").error
     assert error is not None
@@ -296,7 +298,7 @@ def test_a_person_says_that_one_has_happened_and_it_counts() -> None:
 
 def test_a_failed_order_that_is_resubmitted_needs_no_more_than_enough() -> None:
     quotes = [step(name, agent=name, compensation=FENCED, retry=ONCE) for name in stories.CARRIERS]
-    world = begun(*quotes, step("book", after=AnyOf(*quotes, enough=2)), on_failure=Archive())
+    world = begun(*quotes, step("book", AnyOf(*quotes, enough=2)), on_failure=Archive())
     for name in ("air", "sea"):
         world.is_refused(name)
     world.succeeds("air")

@@ -39,7 +39,10 @@ class Promise(StrEnum):
     KEY_LASTS = "no request is sent that would end after the lifetime of its key"
     KNOWN = "no step is reported as without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
-    COMPLETED = "Completed means that every step is Processed or Skipped, or in a part taken back"
+    COMPLETED = (
+        "Completed means that every step is Processed or Skipped, or in a part taken back, and of "
+        "many just as many Processed as are enough"
+    )
     TAKEN_BACK = "of a completed task, the part that is taken back is undone, and nothing else is"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
     CAUSED = "no alert is about what did not fail, and no all-clear about what stands failed"

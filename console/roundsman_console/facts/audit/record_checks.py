@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.definition.plan import Plan
+from roundsman.definition.plan import Member, Plan
 from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.engine.quorums import is_enough
 from roundsman.model.credit import credited_now
@@ -163,6 +163,16 @@ def completed(order: StoredOrder) -> Findings:
     for name in plan.steps:
         if name not in part and not task.step(name).done:
             yield BrokenPromise(f"{name} is not done")
+    for quorum in {} if part else {one.step: one for one in plan.quorums.values()}.values():
+        found = [one.instances[0] for one in quorum.members if _is_processed(task, one)]
+        if len(found) != quorum.enough:
+            yield BrokenPromise(
+                f"{len(found)} of {quorum.enough} are Processed before {quorum.step}"
+            )
+
+
+def _is_processed(task: Task, member: Member) -> bool:
+    return any(task.step(one).process_state is ProcessState.PROCESSED for one in member.instances)
 
 
 def taken_back(order: StoredOrder) -> Findings:

@@ -15,11 +15,11 @@ class AnyOf:
     """What a step comes after: `after=AnyOf(ask_air, ask_sea, ask_road, enough=2)`.
 
     The step begins when `enough` of these steps have succeeded. The others are not needed then: one
-    that has not begun is Skipped, and one that may have taken effect is undone and then Skipped. The
-    step does not wait for that, and the task is not Completed before it. As soon as so many have
-    failed that `enough` cannot succeed any more, the task fails by the last one's strategy. A step
-    with `for_each` is one of these steps, with all of its items. Raises DefinitionError if it can
-    never be so.
+    that has not begun is Skipped, and one that may have taken effect is undone and then Skipped.
+    The step does not wait for that, and the task is not Completed before it. As soon as so many
+    have failed that `enough` cannot succeed any more, the task fails by the last one's strategy. A
+    step with `for_each` is one of these steps, with all of its items. Raises DefinitionError if it
+    can never be so.
     """
 
     __slots__ = ("enough", "steps")
@@ -38,7 +38,9 @@ class AnyOf:
                 )
         check_count("AnyOf: enough", enough)
         if enough > len(steps):
-            raise DefinitionError(f"AnyOf has {len(steps)} steps, and enough={enough} is above that")
+            raise DefinitionError(
+                f"AnyOf has {len(steps)} steps, and enough={enough} is above that"
+            )
         self.steps, self.enough = steps, enough
 
     def __iter__(self) -> "Iterator[Step | str]":
@@ -99,6 +101,6 @@ def _check_reads(place: str, name: str, steps: "Sequence[Step]") -> None:
         for what, expression in other.expressions():
             if name in read_without_default(expression):
                 raise DefinitionError(
-                    f"{place}, and {what} of step {other.name!r} reads its result, which is null if "
-                    f"it was not needed or has failed; write results.{name} || another value"
+                    f"{place}, and {what} of step {other.name!r} reads its result, which is null "
+                    f"if it was not needed or has failed; write results.{name} || another value"
                 )

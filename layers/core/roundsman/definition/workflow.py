@@ -233,8 +233,8 @@ class Step:
     """How many of the items have to succeed; the others are not needed then, as with `AnyOf`. Needs
     `for_each`. None: all of them, but for what `tolerate` allows."""
     keep: bool = False
-    """Of a step without compensation that may turn out not to be needed (`AnyOf`, `enough`): what it
-    has done may stay."""
+    """Of a step without compensation that may turn out not to be needed (`AnyOf`, `enough`): what
+    it has done may stay."""
     next_agent_on: tuple[str, ...] = ()
     """Error types of refusals, such as `Full`, after which the step goes on at its next agent, as
     if no attempt were left. Needs several agents and a compensation."""

@@ -179,7 +179,7 @@ def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
 
 
 def _answer(record: StepRecord) -> Json:
-    """The result of the step; None if it is left out, since nothing after it has seen the result."""
+    """The result of the step; None if it is left out, since nothing after it has seen that."""
     return None if record.after_undo is AfterUndo.SKIPPED else record.result
 
 
