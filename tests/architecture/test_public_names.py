@@ -12,6 +12,7 @@ ROOTS = {"roundsman": ROOT / "layers" / "core", "roundsman_console": ROOT / "con
 PUBLIC = {
     "roundsman": {
         "Agent",
+        "AnyOf",
         "Archive",
         "Busy",
         "Callback",

@@ -6,9 +6,8 @@ from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
-from roundsman.definition.any_of import AnyOf
 from roundsman.definition.plan import Plan, plan_of
-from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Workflow
+from roundsman.definition.workflow import AnyOf, Compensation, Retry, Step, Strategy, Workflow
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task

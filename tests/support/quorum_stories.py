@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.definition.any_of import AnyOf
-from roundsman.definition.workflow import Compensation, Retry, Signal, Sleep, Undo
+from roundsman.definition.workflow import AnyOf, Compensation, Retry, Signal, Sleep, Undo
 from tests.support.fan_out_stories import AGAIN, FENCED, ONCE, UNFENCED, lines
 from tests.support.machine_world import World, begun, plan, step
 

@@ -1,7 +1,6 @@
 """Enough of many, whatever fails meanwhile: exactly so many effects stand as are needed."""
 
-from roundsman.definition.any_of import AnyOf
-from roundsman.definition.workflow import Retry, Undo
+from roundsman.definition.workflow import AnyOf, Retry, Undo
 from roundsman_testing import FOR_EVER, TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call

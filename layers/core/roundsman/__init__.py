@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from roundsman.agents.not_yet import NotYet
     from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
-    from roundsman.definition.any_of import AnyOf
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.definition.service_events import From
     from roundsman.definition.workflow import (
+        AnyOf,
         Archive,
         Compensation,
         NamedStep,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "roundsman.agents.agent",
-    "AnyOf": "roundsman.definition.any_of",
+    "AnyOf": "roundsman.definition.workflow",
     "Archive": "roundsman.definition.workflow",
     "Busy": "roundsman.errors",
     "Callback": "roundsman.agents.callbacks",

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.any_of import AnyOf
-from roundsman.definition.workflow import Archive, Undo
+from roundsman.definition.workflow import AnyOf, Archive, Undo
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.quorums import is_unneeded
 from roundsman.model.states import ProcessState, TaskState

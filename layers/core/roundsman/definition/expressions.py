@@ -408,7 +408,7 @@ def read_without_default(expression: str) -> frozenset[str]:
     Raises NotThere like `shape_of`.
     """
     steps = _BySteps()
-    _shape(_without_defaults(_compiled(expression).parsed), _Data(ANYTHING, steps, steps))
+    _shape(_without_defaults(_compiled(expression).parsed), _Data(ANYTHING, steps))
     return frozenset(steps.read)
 
 

@@ -15,11 +15,11 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
-from roundsman.definition.any_of import AnyOf
 from roundsman.definition.workflow import (
     FAIL,
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
+    AnyOf,
     Archive,
     Compensation,
     Retry,

@@ -6,7 +6,7 @@ stored form.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -14,7 +14,6 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from roundsman.definition.any_of import AnyOf, check_any_of
 from roundsman.definition.expressions import (
     NotThere,
     answers_asked_for,
@@ -189,6 +188,44 @@ class Compensation:
         if self.key_lifetime is not None:
             check_duration("Compensation: key_lifetime", self.key_lifetime)
         check_type("Compensation: retry", self.retry, Retry)
+
+
+class AnyOf:
+    """What a step comes after: `after=AnyOf(ask_air, ask_sea, ask_road, enough=2)`.
+
+    The step begins when `enough` of these steps have succeeded. The others are not needed then: one
+    that has not begun is Skipped, and one that may have taken effect is undone and then Skipped.
+    The step does not wait for that, and the task is not Completed before it. As soon as so many
+    have failed that `enough` cannot succeed any more, the task fails by the last one's strategy. A
+    step with `for_each` is one of these steps, with all of its items. Raises DefinitionError if it
+    can never be so.
+    """
+
+    __slots__ = ("enough", "steps")
+
+    steps: "tuple[Step | str, ...]"
+    enough: int
+
+    def __init__(self, *steps: "Step | str", enough: int = 1) -> None:
+        for step in steps:
+            if not isinstance(step, Step | str):
+                raise DefinitionError(
+                    f"AnyOf has {step!r}; it must have steps or their names, such as "
+                    "AnyOf(ask_air, ask_sea, enough=1)"
+                )
+        check_count("AnyOf: enough", enough)
+        if enough > len(steps):
+            raise DefinitionError(
+                f"AnyOf has {len(steps)} steps, and enough={enough} is above that"
+            )
+        self.steps, self.enough = steps, enough
+
+    def __iter__(self) -> "Iterator[Step | str]":
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        names = (step if isinstance(step, str) else step.name for step in self.steps)
+        return f"AnyOf({', '.join(names)}, enough={self.enough})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -658,6 +695,7 @@ class Workflow:
         self._check_steps(where)
         self._check_kinds(where)
         self._check_order(where)
+        self._check_enough_of_many(where)
         point = self.point_of_no_return
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
@@ -938,6 +976,13 @@ class Workflow:
                     f"workflow's {limit}"
                 )
 
+    def _check_enough_of_many(self, where: str) -> None:
+        if any(one.enough is not None or isinstance(one.after, AnyOf) for one in self.steps):
+            # Only an application with such steps loads the module.
+            from roundsman.definition.enough_of_many import check_enough_of_many
+
+            check_enough_of_many(where, self)
+
     def _check_order(self, where: str) -> None:
         listed = {step.name: step for step in self.steps}
         for step in self.steps:
@@ -968,7 +1013,6 @@ class Workflow:
                         f"than that in steps, such as a copy; write after=({before.name!r},)"
                     )
         self._check_sleeps(where)
-        check_any_of(where, self)
         for step in self.steps:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"

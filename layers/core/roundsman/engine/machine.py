@@ -30,12 +30,16 @@ from roundsman.engine.replies import (
 )
 from roundsman.engine.signals import end_overdue_waits
 from roundsman.engine.sleeps import wake
-from roundsman.engine.steps import claim_ready, ready_to_perform, set_start_deadlines
+from roundsman.engine.steps import (
+    claim_ready,
+    ready_to_perform,
+    set_start_deadlines,
+    stop_unneeded,
+)
 from roundsman.engine.task_deadline import end_if_overdue
 from roundsman.engine.time_credit import credit, credit_holds
 from roundsman.engine.timeouts import late_since
 from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition
-from roundsman.engine.unneeded import stop_unneeded
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import (
     Agents,

@@ -15,7 +15,6 @@ from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
-from roundsman.engine.unneeded import stop_unneeded
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
@@ -135,6 +134,14 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
     context.decision.record(
         "late success", step.name, None, f"{step.name}: succeeded after all: its effect stands"
     )
+
+
+def stop_unneeded(context: DecisionContext) -> None:
+    """Stop what is not needed of many steps of which enough have succeeded, if the task goes on."""
+    if context.plan.quorums and context.decision.ending is None:
+        from roundsman.engine.unneeded import stop  # late: few workflows have such steps
+
+        stop(context)
 
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:

@@ -22,10 +22,8 @@ STOPPED = frozenset(
 """The states of a member that is stopped already."""
 
 
-def stop_unneeded(context: DecisionContext) -> None:
-    """Stop each member that is not needed, if the task goes on; the undo of a task has them all."""
-    if context.decision.ending is not None:
-        return
+def stop(context: DecisionContext) -> None:
+    """Stop each member that is not needed. The task is not ending."""
     for name in context.plan.quorums:
         if context.decision.step(name).process_state not in STOPPED and context.is_unneeded(name):
             _stop(context, context.plan.steps[name])
