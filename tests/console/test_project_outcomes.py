@@ -8,7 +8,16 @@ from types import ModuleType
 
 import pytest
 
-from roundsman import Archive, Compensation, Step, Undo, Wait, Workflow
+from roundsman import (
+    AnyOf,
+    Archive,
+    Compensation,
+    Signal,
+    Step,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman_testing import TaskState, World
 
 PROJECT = Path(__file__).parents[2]
@@ -19,6 +28,14 @@ RESERVE = Step(
 PAY = Step(name="pay", agent="payment", after=(RESERVE,), complete_within=timedelta(seconds=5))
 ORDER = Workflow(name="order", steps=[RESERVE, PAY], complete_within=HOUR, on_failure=Undo())
 ITEMS = replace(PAY, for_each="input.items")
+ENOUGH = replace(ITEMS, enough=2, compensation=Compensation())
+
+
+def asked(enough: int, when: str | None = None) -> Workflow:
+    """Reserve and pay at the same time, and ask once enough of them have succeeded."""
+    pay = replace(PAY, after=(), compensation=Compensation(), when=when)
+    ask = Signal("ask", within=HOUR / 2, after=AnyOf(RESERVE, pay, enough=enough), otherwise=None)
+    return replace(ORDER, steps=[RESERVE, pay, ask])
 
 
 def outcomes() -> ModuleType:
@@ -44,6 +61,13 @@ def outcomes() -> ModuleType:
         (replace(ORDER, steps=[RESERVE, replace(ITEMS, tolerate=2)]), TaskState.COMPLETED),
         (replace(ORDER, steps=[RESERVE, replace(ITEMS, tolerate=1)]), TaskState.UNDONE),
         (replace(ORDER, steps=[RESERVE, replace(ITEMS, for_each="`[]`")]), TaskState.COMPLETED),
+        (asked(enough=1), TaskState.COMPLETED),
+        (asked(enough=2), TaskState.UNDONE),
+        (asked(enough=1, when="input.paid"), TaskState.COMPLETED),
+        (asked(enough=2, when="input.paid"), TaskState.UNDONE),
+        (replace(ORDER, steps=[RESERVE, ENOUGH]), TaskState.UNDONE),
+        (replace(ORDER, steps=[RESERVE, replace(ENOUGH, on_failure=Archive())]), TaskState.ARCHIVED),
+        (replace(ORDER, steps=[RESERVE, replace(ENOUGH, for_each="`[]`")]), TaskState.UNDONE),
     ],
 )
 def test_the_tests_of_an_application_know_how_its_orders_end(

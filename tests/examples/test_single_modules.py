@@ -13,10 +13,11 @@ INSTALLED = os.pathsep.join(str(PROJECT / part) for part in ("layers/core", "con
 
 MOST_LINES = {
     "file_conversion/conversion.py": 120,
+    "freight/freight.py": 130,
     "insurance_claim/claim.py": 240,
     "subscription/subscription.py": 120,
 }
-PASSED = {"file_conversion": 4, "insurance_claim": 12, "subscription": 7}
+PASSED = {"file_conversion": 4, "freight": 7, "insurance_claim": 12, "subscription": 7}
 
 
 def test_every_example_of_one_module_is_here() -> None:

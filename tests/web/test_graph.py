@@ -20,8 +20,11 @@ from roundsman_console.faces.web.drawings.graph import (
     layout,
     name_lines,
 )
+from roundsman_console.faces.web.templates import Templates
+from roundsman_console.faces.web.whereabouts import Whereabouts
 from tests.support.large_orders import chain_of, fan_of, loop_of, side_by_side
 from tests.support.machine_world import World, plan, step
+from tests.support.quorum_stories import asked, items
 from tests.support.steps import step_record
 
 DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
@@ -222,3 +225,23 @@ def test_the_name_of_a_step_is_whole_in_its_two_lines() -> None:
         assert "".join(lines) == name
         assert len(lines[0]) <= FIRST_LINE
         assert len(lines[1]) <= SECOND_LINE
+
+
+def test_a_step_after_enough_of_many_says_how_many_and_so_does_a_fan_out() -> None:
+    drawn = draw(asked(enough=2).plan)
+    assert [(node.name, node.enough) for node in drawn.nodes] == [
+        *(("air", ""), ("sea", ""), ("road", "")),
+        ("book", "2 of 3"),
+    ]
+    assert drawn.nodes[3].words == "book worker, 2 of 3 have to succeed"
+    world = items(enough=2, count=4)
+    assert [node.enough for node in draw(world.plan.stored or world.plan).nodes] == ["2 items", ""]
+    (pick, _) = draw(world.plan, world.task).nodes
+    assert pick.words == "pick 4 under way, 2 of 4 items have to succeed"
+
+
+def test_how_many_is_in_the_drawing_itself() -> None:
+    drawn = draw(asked(enough=2).plan)
+    text = '{% import "drawings.html" as d %}{{ d.graph(drawn, "shop") }}'
+    html = Templates(Whereabouts("shop"))._environment.from_string(text).render(drawn=drawn)
+    assert html.count('class="note">2 of 3</text>') == 1

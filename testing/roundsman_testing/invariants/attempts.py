@@ -33,7 +33,8 @@ from roundsman_testing.invariants.rules import Broken, Invariant
 OF_THE_ORDER = frozenset(
     {
         "ConditionFailed",
-        *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
+        *("ForEachNotAList", "ForEachFailed", "TooFewItems", "TooManyItems", "ItemTooLarge"),
+        "QuorumNotReached",
         *(NO_INSTANT, TOO_LONG),
     }
 )

@@ -18,6 +18,7 @@ from roundsman_console.aws.versions import Published
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.base.result import HIDDEN, Shown
+from roundsman_console.facts.order.not_needed import why_not_needed
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import error_words
 
@@ -179,7 +180,8 @@ def _values(side: OrderSide, published: Mapping[str, Sequence[Published]]) -> _V
 
 def _of_step(one: StepFacts) -> Iterator[tuple[_Key, Json]]:
     record = one.record
-    yield ("step", one.name, _STATE), record.process_state.value
+    needed = "" if why_not_needed(one) is None else ", not needed"
+    yield ("step", one.name, _STATE), f"{record.process_state}{needed}"
     if record.error is not None:
         words = error_words(record.error.type, record.error.message)
         yield ("step", one.name, "error"), words

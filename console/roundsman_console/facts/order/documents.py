@@ -10,6 +10,7 @@ from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation, StepRe
 from roundsman_console.base.constraints import Count, GroupId, Keyword, Ordinal
 from roundsman_console.base.result import EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.order.next_command import next_command
+from roundsman_console.facts.order.not_needed import why_not_needed
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.timeline import Happening, happenings, not_known
 
@@ -162,6 +163,11 @@ class StepDocument:
     """The agents that were tried before this one."""
     after_undo: AfterUndo | None
     """What happens to the step after its undo, if the task continues."""
+    enough_before: Count | None
+    """How many of the steps before it have to succeed; null if each of them has to be done, or if
+    the plan is not stored."""
+    not_needed: str | None
+    """Why the step is not needed: so many others were enough (`AnyOf`, `enough`); null if it is."""
     effect: Effect | None
     """What is proven about the effect of the step: it took place, or there is none; null without
     proof."""
@@ -362,6 +368,8 @@ def _step(one: StepFacts) -> StepDocument:
         added_by=added and added.adder,
         agent=one.agent,
         max_attempts=one.most_attempts,
+        enough_before=one.step and one.step.enough_before,
+        not_needed=why_not_needed(one),
         retry_until=window.until,
         unexpected_since=window.unexpected_since,
         polls=polling.count if polling else 0,

@@ -19,6 +19,7 @@ from roundsman.model.task import (
     step_of,
 )
 from roundsman_console.base.counted import counted
+from roundsman_console.facts.order.not_needed import not_needed_words
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
@@ -95,7 +96,9 @@ def _facts(one: StepFacts) -> Iterator[str]:
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
-    if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
+    if words := not_needed_words(one):
+        yield words
+    elif record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
 
 

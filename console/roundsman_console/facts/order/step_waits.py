@@ -20,6 +20,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO
 from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.order.next_command import result_command
+from roundsman_console.facts.order.not_needed import not_needed_words
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import (
     error_words,
@@ -128,7 +129,7 @@ class _Step:
         return f"{second(instant)} (in {format_duration(instant - self.at)})"
 
     def _under_way(self, attempt: UnderWay) -> StepWait:
-        evidence = [*self._lag(), *self._so_far()]
+        evidence = [*self._not_needed(), *self._lag(), *self._so_far()]
         by = attempt.overdue_at
         if attempt.late_since is not None:
             return self._reply_waits(attempt.late_since, by)
@@ -160,7 +161,7 @@ class _Step:
         moves = self.record.operation == PERFORM and self.task.ending is None
         counted = "nothing is counted" + (", and the order's time moves" if moves else "")
         what = f"{self._answer()}, late for {format_duration(self.at - late_since)}: {why}"
-        evidence = (*self._lag(), *self._so_far(), RUNBOOK)
+        evidence = (*self._not_needed(), *self._lag(), *self._so_far(), RUNBOOK)
         return self._checked_at(by, "reply_waits", f"{what}; {counted}", evidence)
 
     def _start_waits(self) -> StepWait | None:
@@ -289,15 +290,21 @@ class _Step:
 
     def _to_undo(self) -> StepWait:
         not_before, failed = self.record.not_before, self.record.failure_count
-        what = f"the undo of {self.name}"
+        what, not_needed = f"the undo of {self.name}", [*self._not_needed()]
         if not_before is None or not_before <= self.at:
-            what = f"{what}, after the undo of the steps that followed it"
+            rest = "" if not_needed else ", after the undo of the steps that followed it"
+            what = f"{what}{rest}"
         elif failed:
             what = f"attempt {failed + 1} of {what}, at {self._until(not_before)}"
         else:
             why = "when no request of it can take effect any more"
             what = f"{what}, at {self._until(not_before)}, {why}"
-        return self._wait("undo_waits", what, self._so_far())
+        return self._wait("undo_waits", what, (*not_needed, *self._so_far()))
+
+    def _not_needed(self) -> Iterator[str]:
+        """Yield that the step is not needed, if it is so: the order waits for its undo alone."""
+        if words := not_needed_words(self.facts):
+            yield f"{self.name} is {words}"
 
     def _unread(self) -> bool:
         """Whether the request is newer than the agent's read mark, so that it was not read yet."""

@@ -16,6 +16,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 from roundsman_console.base.constraints import RUN_ID, Count
 from roundsman_console.base.result import EpochMs, filled_from
+from roundsman_console.facts.order.not_needed import not_needed_words
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import agent_words, error_words, reminder_words
 
@@ -116,7 +117,7 @@ def _of_step(one: StepFacts, ends: Collection[tuple[str | None, int]]) -> Iterat
         yield Happening(record.heard_at, HEARD, name, _attempt(record), why=why)
     finished = record.finished_at
     if finished is not None and (name, finished) not in ends:
-        what, why = _finish(record)
+        what, why = _finish(one)
         yield Happening(finished, what, name, why=f"{name}: {why}")
 
 
@@ -124,9 +125,10 @@ def _attempt(record: StepRecord) -> int | None:
     return record.failure_count + 1 if record.under_way else None
 
 
-def _finish(record: StepRecord) -> tuple[str, str]:
+def _finish(one: StepFacts) -> tuple[str, str]:
+    record = one.record
     if record.process_state is ProcessState.SKIPPED:
-        return SKIPPED, "skipped"
+        return SKIPPED, ", ".join(filter(None, ("skipped", not_needed_words(one))))
     if record.process_state is ProcessState.PROCESSED:
         return FINISHED, "done"
     error = record.error

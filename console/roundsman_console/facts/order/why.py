@@ -17,6 +17,7 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import left_out_words
+from roundsman_console.facts.order.not_needed import not_needed_words
 from roundsman_console.facts.order.order_facts import OrderFacts
 from roundsman_console.facts.order.step_text import (
     error_words,
@@ -39,6 +40,9 @@ TaskCase: TypeAlias = Literal[
     "unreadable",
 ]
 """What a task waits for, if it does not wait for a step."""
+
+
+_KEYS_ARE_KEPT = "correct the cause first; its keys are kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +139,17 @@ def _archived(facts: OrderFacts) -> Diagnosis:
     return Diagnosis(
         "archived",
         f"{task.task_id} has needed a person since {second(since)} ({_ago(since, facts)}): {why}.",
-        (*_undo_ledger(facts), "correct the cause first; its keys are kept"),
+        (*_undo_ledger(facts), *_not_needed(failed, facts), _KEYS_ARE_KEPT),
         command_line("resubmit", task.task_id, options=REASON),
         step,
     )
+
+
+def _not_needed(failed: Sequence[str], facts: OrderFacts) -> Iterator[str]:
+    """Which of the steps whose undo has failed are not needed: nothing else of the order failed."""
+    for name in failed:
+        if words := not_needed_words(facts.step(name)):
+            yield f"{name} is {words}"
 
 
 def _undo_ledger(facts: OrderFacts) -> Iterator[str]:

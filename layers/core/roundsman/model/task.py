@@ -666,10 +666,15 @@ class Task:
         return answers_of(self.steps)
 
     def left_out(self) -> tuple[str, ...]:
-        """Return the names of the items that were left out: they failed, and the task goes on."""
+        """Return the names of the items that were left out: they failed, and the task goes on.
+
+        An item that is Skipped without an error has not failed: enough others had succeeded.
+        """
         found = (item for name, n in self.fan_outs.items() for item in item_names(name, n))
         return tuple(
-            item for item in found if self.step(item).process_state is ProcessState.SKIPPED
+            item
+            for item in found
+            if self.step(item).process_state is ProcessState.SKIPPED and self.step(item).error
         )
 
     def results(self, enough: Collection[str] = ()) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.faces.web.drawings.folding import FEW, Kinds, folded
+from roundsman_console.facts.order.not_needed import enough_words
 from roundsman_console.facts.order.step_text import situation_words, wait_words
 
 WIDTH, HEIGHT = 200, 62
@@ -86,6 +87,8 @@ class Node:
     """Whether it is a fan-out whose items have begun."""
     situation: str = ""
     """The situation of a single step where it says more than the state."""
+    enough: str = ""
+    """How many of the steps before it, or of its items, have to succeed: `2 of 3`; empty if all."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,7 +118,8 @@ class Node:
         more = f" and {rest} more" if rest > 0 else ""
         steps = f": {', '.join(named)}{more}" if len(self.steps) > 1 else ""
         note = self.note if self.items else self._state_and_note
-        return f"{self.name} {failed}{note}{steps}"
+        enough = f", {self.enough} have to succeed" if self.enough else ""
+        return f"{self.name} {failed}{note}{steps}{enough}"
 
     @property
     def _state_and_note(self) -> str:
@@ -335,7 +339,7 @@ def _step_node(
     if task is None:
         each = " for each item" if step.for_each else ""
         note = wait_words(step) or f"{', '.join(step.agents)}{each}"
-        return Node(name, 0, 0, "", note, (name,))
+        return Node(name, 0, 0, "", note, (name,), enough=enough_words(step))
     records = items or [task.step(name)]
     kinds = {kind_of(one) for one in records}
     kind = FAILED if name in failed else min(kinds, key=KINDS.index)
@@ -344,7 +348,9 @@ def _step_node(
     note = _kinds_in_words(map(kind_of, items)) if items else records[0].agent or step.agent
     note = note or wait_words(step)
     situation = "" if items else situation_words(task, records[0])
-    return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
+    enough = enough_words(step, task.fan_outs.get(name))
+    fans_out = bool(items)
+    return Node(name, 0, 0, state, note, (name,), kind, name in failed, fans_out, situation, enough)
 
 
 def _placed(nodes: Sequence[Node], place: NodePlace) -> Node:

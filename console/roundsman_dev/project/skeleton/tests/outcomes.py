@@ -53,6 +53,8 @@ def let_go_on(outputs: Mapping[str, str], workflow: Workflow, order_id: str) -> 
     who = {"by": "tests", "reason": "The tests do not wait."}
     answered, signalled = waiting_steps(task), awaited_signals(workflow, task)
     asleep = [name for name, one in task.steps.items() if isinstance(one.situation, Asleep)]
+    if answered or signalled:
+        asleep = []  # what comes first may be enough, and nobody waits for the time then
     pauses = any(isinstance(one.situation, WaitsUntil) for one in task.steps.values())
     for step in answered:
         client.answer(order_id=order_id, step=step, result=answer_to(step))
@@ -73,7 +75,8 @@ def last_call(workflow: Workflow) -> Step:
 def state_after_refusal(workflow: Workflow, task: Task) -> TaskState:
     """The state in which a task must end whose last call is refused for good.
 
-    It completes without that step if `when` skips it or `tolerate` leaves out all of its items.
+    It completes without that step if `when` skips it, if `tolerate` leaves out all of its items, or
+    if it is one of the steps of an AnyOf of which enough others succeed.
     """
     refused = last_call(workflow)
     if _states(task, refused) <= {ProcessState.SKIPPED}:
