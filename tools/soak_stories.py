@@ -25,7 +25,7 @@ from roundsman import (
     Wait,
     Workflow,
 )
-from roundsman.definition.workflow import FAIL
+from roundsman.definition.workflow import FAIL, AnyOf
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
@@ -87,6 +87,9 @@ SIGNALLING = 0.2
 
 GOING_ON = 0.2
 """The share of stories in which some steps go on without an answer."""
+
+ENOUGH = 0.25
+"""The share of stories in which of some steps, or items, only enough have to succeed."""
 
 LENGTHY = 0.15
 """The share of stories in which results and answers are too long, or no JSON."""
@@ -260,6 +263,30 @@ def with_otherwise(chance: Random, workflow: Workflow) -> Workflow:
         read = [name for name in step.after_names() if name in goes_on]
         if read and step.when is None and chance.random() < 0.5:
             steps[at] = replace(step, when=chance.choice(("came.{}", "!(came.{})")).format(read[0]))
+    return _of_steps(workflow, steps)
+
+
+def with_quorums(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with a further step that begins when enough of the last ones have
+    succeeded, and with fan-outs of which one item is enough."""
+    steps = _by_name(workflow)
+    followed = {name for step in steps for name in step.after_names()}
+    point = workflow.point_of_no_return
+    for at, step in enumerate(steps):
+        if step.for_each is not None and (point is None or point.name != step.name):
+            enough = 1 if chance.random() < 0.5 else None
+            steps[at] = replace(step, enough=enough, tolerate=0.0 if enough else step.tolerate)
+            steps[at] = replace(steps[at], keep=True)
+    last = [
+        step
+        for step in steps
+        if step.name not in followed and step.enough is None and step.name != (point and point.name)
+    ]
+    if len(last) > 1:
+        names = [step.name for step in last]
+        after = AnyOf(*names, enough=chance.randint(1, len(names)))
+        steps = [replace(one, keep=True) if one in last and one.agents else one for one in steps]
+        steps.append(replace(_random_step(chance, "join", ()), after=after))
     return _of_steps(workflow, steps)
 
 
@@ -464,6 +491,10 @@ class Story:
             self.newer = without_a_signal(self.dropping, self.newer)
         else:
             self.dropping = None
+        self.choosing = some_stories("enough", seed, ENOUGH)
+        if self.choosing is not None:
+            workflow = with_quorums(self.choosing, workflow)
+            self.newer = with_quorums(self.choosing, self.newer) if self.newer else None
         self.overtaking = own_chance("overtakes", seed)
         self.passing = own_chance("passes", seed)
         self.cancelled: list[str] = []

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from roundsman.definition.plan import Plan, plan_of
 from roundsman.definition.workflow import (
+    AnyOf,
     Archive,
     Compensation,
     Retry,
@@ -50,6 +51,7 @@ UNDO_FEWER = ("done", "answer lost")
 def step(
     name: str,
     *after: Step,
+    any_of: AnyOf | None = None,
     fenced: bool = True,
     retry: Retry = TWICE,
     on_failure: Strategy | None = None,
@@ -57,7 +59,7 @@ def step(
     return Step(
         name=name,
         agent="worker",
-        after=after,
+        after=any_of or after,
         complete_within=HALF_A_MINUTE,
         retry=retry,
         compensation=Compensation(retry=retry, fences_late_performs=fenced),
@@ -252,6 +254,12 @@ BEATS = Configuration(
 )
 ITEMS = Configuration(plan=plan(items), endings=("done", "refused"), undo_endings=("done",))
 THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=ONCE)))
+first, second = step("a", retry=ONCE), step("b", retry=ONCE)
+ONE_OF_TWO = replace(
+    ITEMS, plan=plan(first, second, step("c", any_of=AnyOf(first, second), retry=ONCE))
+)
+one_item = replace(items, tolerate=0, enough=1)
+ONE_ITEM = replace(ITEMS, plan=plan(one_item, step("b", one_item, retry=ONCE)))
 ADDS = Configuration(
     plan=adding(one), endings=("done, and adds a step", "refused"), undo_endings=("done",)
 )
@@ -358,6 +366,8 @@ SMALL: dict[str, Configuration] = {
     "a step for two items, their replies together, and repeated": replace(
         ITEMS, repeats=1, together=True
     ),
+    "one of two steps is enough": ONE_OF_TWO,
+    "one of two items is enough": ONE_ITEM,
     "a step that adds another": ADDS,
     "a step that adds another, a crash": replace(ADDS, crashes=1),
     "a step that adds another, and its order is taken back": replace(
@@ -381,6 +391,13 @@ SMALL: dict[str, Configuration] = {
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
+    "one of two steps is enough, a crash": replace(ONE_OF_TWO, crashes=1),
+    "one of two steps is enough, cancelled, resubmitted or taken back": replace(
+        ONE_OF_TWO, commands=asked("cancel", "resubmit", "take back")
+    ),
+    "one of two items is enough, their replies together, a crash": replace(
+        ONE_ITEM, crashes=1, together=True
+    ),
     "a step with a bug, repaired in time or not": HAS_A_BUG,
     "a step of two agents, handed over": repeated(HANDED_OVER),
     "a step whose tables are restored": repeated(A_STEP, "reconcile"),

@@ -14,7 +14,7 @@ from roundsman.engine.newly_owed import end_status
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import Effect, StepRecord, Task
+from roundsman.model.task import AfterUndo, Effect, StepRecord, Task
 from roundsman_console.facts.audit.checks import CHECKS
 from roundsman_console.facts.audit.stored_order import StandingEffect, StoredOrder
 from roundsman_testing.invariants.rules import (
@@ -95,7 +95,7 @@ class Rules:
 
 def _starts_in_order(plan: Plan, task: Task) -> bool:
     return all(
-        _is_done(task.step(before))
+        _is_done(task.step(before)) or is_enough(plan, task, before)
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
         or (isinstance(record.situation, WithoutAgent) and task.ending is None)
@@ -113,6 +113,8 @@ def _undoes_in_order(plan: Plan, task: Task) -> bool:
         _is_settled(plan, name, task.step(name))
         for undoing, record in task.steps.items()
         if record.process_state is ProcessState.UNDOING and record.under_way
+        # What comes after one of many that is left out has begun without it.
+        if not (undoing in plan.quorums and record.after_undo is AfterUndo.SKIPPED)
         for name in plan.steps
         if undoing in plan.before(name)
     )
