@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from roundsman.definition.workflow import AnyOf
+from roundsman.model.failure import UNDO_FAILED, failure_of
 from roundsman.model.states import TaskState
 from roundsman_console.base.result import document_of
+from roundsman_console.facts.group.effects import order_effects
+from roundsman_console.facts.group.trial import TrialState, TriedOrder, trial_of
 from roundsman_console.facts.order.difference import OrderSide, difference
 from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.effects import left_out_words
+from roundsman_console.facts.order.failure import failures
 from roundsman_console.facts.order.not_needed import enough_words, not_needed_words
 from roundsman_console.facts.order.step_text import step_facts
 from roundsman_console.facts.order.timeline import happenings
@@ -169,6 +173,28 @@ def test_an_archived_order_says_if_only_the_undo_of_what_is_not_needed_has_faile
     )
 
 
+def test_only_the_undo_is_what_has_failed_and_the_group_is_over_that() -> None:
+    world = undo_failed()
+    assert [(one.steps, one.undo) for one in failures(facts_of(world))] == [(("sea",), True)]
+    assert order_effects(world.task)["its undo failed"] == ["sea"]
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.how, failure.step) == (UNDO_FAILED, "sea")
+
+
+def test_an_order_of_its_group_that_is_tried_has_passed_when_the_step_is_skipped() -> None:
+    world = undo_failed()
+    at = world.now
+    tried = TriedOrder("ord-1", "f-1", "sea", UNDO_FAILED, world.task.version, 0, at, "amy", "try")
+    world.resubmit()
+    world.start()
+    world.succeeds("sea")
+    assert world.task_state() is TaskState.ACTIVE, "road is undone as well"
+    found = trial_of(tried, facts_of(world))
+    assert found.state is TrialState.PASSED
+    assert found.sentence == "ord-1 passed the undo of sea, and is Active now."
+
+
 def test_the_timeline_says_why_a_step_was_skipped() -> None:
     world = stories.it_never_began()
     found = [one.why for one in happenings(facts_of(world)) if one.what == "skipped"]
@@ -176,7 +202,7 @@ def test_the_timeline_says_why_a_step_was_skipped() -> None:
 
 
 def test_of_two_orders_that_differ_in_what_was_first_that_is_said() -> None:
-    sides = []
+    sides = list[OrderSide]()
     for first, other in (("air", "sea"), ("sea", "air")):
         world = asked()
         for name in (first, other):
@@ -184,7 +210,7 @@ def test_of_two_orders_that_differ_in_what_was_first_that_is_said() -> None:
         for name in (other, "road", "road", "book"):
             world.succeeds(name)
         sides.append(OrderSide(facts_of(world), {}))
-    found = difference(*sides, {})
+    found = difference(sides[0], sides[1], {})
     states = {one.name: (one.order, one.other) for one in found.of("step") if "state" in one.name}
     assert states == {
         "air: state": ("Processed", "Skipped, not needed"),

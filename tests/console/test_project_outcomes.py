@@ -66,7 +66,10 @@ def outcomes() -> ModuleType:
         (asked(enough=1, when="input.paid"), TaskState.COMPLETED),
         (asked(enough=2, when="input.paid"), TaskState.UNDONE),
         (replace(ORDER, steps=[RESERVE, ENOUGH]), TaskState.UNDONE),
-        (replace(ORDER, steps=[RESERVE, replace(ENOUGH, on_failure=Archive())]), TaskState.ARCHIVED),
+        (
+            replace(ORDER, steps=[RESERVE, replace(ENOUGH, on_failure=Archive())]),
+            TaskState.ARCHIVED,
+        ),
         (replace(ORDER, steps=[RESERVE, replace(ENOUGH, for_each="`[]`")]), TaskState.UNDONE),
     ],
 )

@@ -1,4 +1,4 @@
-"""How a freight is shared: by the first two carriers, whatever the third one and the customer do."""
+"""How a freight is shared: by the first two carriers, whatever the third and the customer do."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -95,7 +95,7 @@ def _found(tried: TriedOrder, facts: OrderFacts) -> tuple[TrialState, str]:
 
 def _done(tried: TriedOrder) -> Sequence[ProcessState]:
     if tried.how == UNDO_FAILED:
-        return (ProcessState.UNDONE,)
+        return (ProcessState.UNDONE, ProcessState.SKIPPED)  # it is skipped if it was left out
     return (ProcessState.PROCESSED, ProcessState.SKIPPED)
 
 

@@ -136,6 +136,8 @@ def _what_failed(step: StepFacts, rows: Sequence[HistoryRow]) -> Iterator[OrderF
     unknown = StepError("", f"{name} failed; its record has no error")
     if state is ProcessState.UNDO_ERROR:
         yield OrderFailure(steps=(name,), error=error or unknown, undo=True)
+    if ending is not None and ending.why.startswith(f"{name} (undo):"):
+        return  # what was left out, or is not needed, was to be undone, and nothing else failed
     if ending is not None and ending.step == name and ending.error is not None:
         yield OrderFailure(steps=(name,), error=ending.error)
     elif state is ProcessState.ERROR:

@@ -15,9 +15,12 @@ def enough_words(step: StepPlan, items: int | None = None) -> str:
     Such as `2 of 3`, or `2 of 5 items`; empty if each of them has to. `items` is the number of its
     items; None if it is not known yet.
     """
-    before = step.enough_before and f"{step.enough_before} of {len(step.after)}"
-    of = f"{step.enough} of {items} items" if items is not None else f"{step.enough} items"
-    return ", ".join(filter(None, (before, step.enough and of)))
+    found = list[str]()
+    if step.enough_before is not None:
+        found.append(f"{step.enough_before} of {len(step.after)}")
+    if step.enough is not None:
+        found.append(f"{step.enough} items" if items is None else f"{step.enough} of {items} items")
+    return ", ".join(found)
 
 
 def why_not_needed(one: StepFacts) -> str | None:
@@ -38,23 +41,29 @@ def not_needed_words(one: StepFacts) -> str:
 
     Of a task that ends, only what has become of it.
     """
-    why, step, record = why_not_needed(one), one.step, one.record
-    if why is None or step is None:
-        return ""
-    said = f"not needed: {why}"
-    if record.process_state is ProcessState.UNDO_ERROR:
-        return f"{said}; its undo has failed, and the order is not Completed before it is undone"
-    if _is_skipped(one):
-        if record.started_at is None and step.when is not None:
-            return f"{said}, or its condition was false"
-        stands = record.started_at is not None and step.agents and step.compensation is None
-        return f"{said}; its effect may stand" if stands else said
+    why = why_not_needed(one)
+    then = None if why is None or one.step is None else _then(one, one.step)
+    return "" if then is None else f"not needed: {why}{then}"
+
+
+def _then(one: StepFacts, step: StepPlan) -> str | None:
+    """What becomes of a step that is not needed; None if that is for the end of its task to say."""
+    state = one.record.process_state
+    if state is ProcessState.SKIPPED:
+        return _of_skipped(one, step)
+    if state is ProcessState.UNDO_ERROR:
+        return "; its undo has failed, and the order is not Completed before it is undone"
     if one.order.task.ending is not None:
-        return ""
-    if record.process_state is ProcessState.UNDOING:
-        return f"{said}; it is undone, and then skipped"
-    then = "skipped" if step.compensation is None else "undone"
-    return f"{said}; {then} when it has ended"
+        return None
+    if state is ProcessState.UNDOING:
+        return "; it is undone, and then skipped"
+    return f"; {'skipped' if step.compensation is None else 'undone'} when it has ended"
+
+
+def _of_skipped(one: StepFacts, step: StepPlan) -> str:
+    if one.record.started_at is None:
+        return "" if step.when is None else ", or its condition was false"
+    return "; its effect may stand" if step.agents and step.compensation is None else ""
 
 
 def _is_skipped(one: StepFacts) -> bool:

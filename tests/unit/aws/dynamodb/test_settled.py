@@ -44,7 +44,15 @@ from roundsman.model.record_limits import (
     RESULTS_LIMIT,
 )
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PACKED_SCHEMA, AddedStep, Owed, SettledRow, StepRecord, Task
+from roundsman.model.task import (
+    PACKED_SCHEMA,
+    AddedStep,
+    Owed,
+    SettledRow,
+    StepError,
+    StepRecord,
+    Task,
+)
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
 from tests.support.steps import changed_step, step_record
@@ -628,7 +636,9 @@ def test_a_divided_record_has_a_format_of_its_own(monkeypatch: pytest.MonkeyPatc
 def test_items_in_a_row_of_settled_steps_count_as_left_out() -> None:
     task = chain(60)
     skipped = changed_step(task.steps["step_000"], process_state=ProcessState.SKIPPED)
-    task = replace(task, fan_outs={"pick": 1}, steps={"pick[0]": skipped, **task.steps})
+    failed = replace(skipped, error=StepError("OutOfStock", "no"))
+    items = {"pick[0]": failed, "pick[1]": skipped}  # the second one was not needed
+    task = replace(task, fan_outs={"pick": 2}, steps={**items, **task.steps})
     item, rows = stored(task)
     assert item["LeftOut"] == {"N": "1"}
     assert "pick[0]" in [name for row in read_divided(item, rows).settled for name in row.steps]

@@ -59,7 +59,8 @@ GOES_ON: Mapping[str, str] = {
     UNDONE: "Undone orders begin again from the start. Each call is made as a new request, so what "
     "happened before would happen again: an order of which an effect may stand is refused. "
     "\u201cBegin again from the start\u201d is set, because all of them are Undone.",
-    UNDO_FAILED: "Their failed undo is tried again under the same keys. They end Undone.",
+    UNDO_FAILED: "Their failed undo is tried again under the same keys. They end Undone. An order "
+    "that goes on without the step, since it was not needed or left out, ends Completed.",
     RETRIED: "Each goes on by itself at its next attempt. To begin it now, run them now.",
     AWAITS_RESULT: "The step has taken effect. "
     "Each order goes on once it is resolved with the result.",
