@@ -25,7 +25,7 @@ from roundsman import (
     Wait,
     Workflow,
 )
-from roundsman.definition.workflow import FAIL, AnyOf
+from roundsman.definition.workflow import ANY, FAIL, AnyOf, ErrorPolicy, NextAgent, Skip
 from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
@@ -90,6 +90,9 @@ GOING_ON = 0.2
 
 ENOUGH = 0.25
 """The share of stories in which of some steps, or items, only enough have to succeed."""
+
+BY_TYPE = 0.2
+"""The share of stories in which the type of an error decides what follows it."""
 
 LENGTHY = 0.15
 """The share of stories in which results and answers are too long, or no JSON."""
@@ -206,7 +209,12 @@ def _random_compensation(chance: Random) -> Compensation | None:
 
 def _by_name(workflow: Workflow) -> list[Step]:
     """The steps of the workflow, each after others by their names, so that each may be replaced."""
-    return [replace(step, after=step.after_names()) for step in workflow.steps]
+    return [
+        replace(step, after=AnyOf(*step.after_names(), enough=step.after.enough))
+        if isinstance(step.after, AnyOf)
+        else replace(step, after=step.after_names())
+        for step in workflow.steps
+    ]
 
 
 def _of_steps(workflow: Workflow, steps: Sequence[Step]) -> Workflow:
@@ -288,6 +296,31 @@ def with_quorums(chance: Random, workflow: Workflow) -> Workflow:
         steps = [replace(one, keep=True) if one in last and one.agents else one for one in steps]
         steps.append(replace(_random_step(chance, "join", ()), after=after))
     return _of_steps(workflow, steps)
+
+
+def with_policies(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with steps for which the type of an error decides what follows."""
+    steps = _by_name(workflow)
+    for at, step in enumerate(steps):
+        if not step.agent_names() or chance.random() < 0.5:
+            continue
+        policies: list[ErrorPolicy] = [make() for make in STRATEGIES]
+        policies += [Skip(), Retry(max_attempts=chance.randint(1, 4))]
+        if len(step.agent_names()) > 1 and step.compensation is not None:
+            policies.append(NextAgent())
+        kinds = ("Overdue", "Unavailable", "Refused", ANY)
+        on_error = {kind: chance.choice(policies) for kind in kinds if chance.random() < 0.5}
+        steps[at] = replace(step, on_error=on_error)
+    return _of_steps(workflow, steps)
+
+
+def _with_newest_shapes(seed: int, workflow: Workflow) -> Workflow:
+    """The workflow, in some stories with quorums, and in some with policies by error type."""
+    if chance := some_stories("enough", seed, ENOUGH):
+        workflow = with_quorums(chance, workflow)
+    if chance := some_stories("policies", seed, BY_TYPE):
+        workflow = with_policies(chance, workflow)
+    return workflow
 
 
 def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
@@ -491,10 +524,8 @@ class Story:
             self.newer = without_a_signal(self.dropping, self.newer)
         else:
             self.dropping = None
-        self.choosing = some_stories("enough", seed, ENOUGH)
-        if self.choosing is not None:
-            workflow = with_quorums(self.choosing, workflow)
-            self.newer = with_quorums(self.choosing, self.newer) if self.newer else None
+        workflow = _with_newest_shapes(seed, workflow)
+        self.newer = self.newer and _with_newest_shapes(seed, self.newer)
         self.overtaking = own_chance("overtakes", seed)
         self.passing = own_chance("passes", seed)
         self.cancelled: list[str] = []

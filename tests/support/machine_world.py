@@ -1,13 +1,21 @@
 """Small plans, and a world that applies events to one task as the shell would."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
 from roundsman.definition.plan import Plan, plan_of
-from roundsman.definition.workflow import AnyOf, Compensation, Retry, Step, Strategy, Workflow
+from roundsman.definition.workflow import (
+    AnyOf,
+    Compensation,
+    ErrorPolicy,
+    Retry,
+    Step,
+    Strategy,
+    Workflow,
+)
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -77,6 +85,7 @@ class StepOptions(TypedDict, total=False):
     tolerate: float
     reads: tuple[str, ...] | None
     next_agent_on: tuple[str, ...]
+    on_error: Mapping[str, ErrorPolicy]
     key_lifetime: timedelta | None
     probe_outlives_key: bool
     otherwise: object

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.definition.service_events import From
     from roundsman.definition.workflow import (
+        ANY,
         AnyOf,
         Archive,
         Compensation,
         NamedStep,
+        NextAgent,
         Retry,
         Signal,
+        Skip,
         Sleep,
         SleepUntil,
         Step,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from roundsman.model.priority import Priority
 
 _HOMES = {
+    "ANY": "roundsman.definition.workflow",
     "Agent": "roundsman.agents.agent",
     "AnyOf": "roundsman.definition.workflow",
     "Archive": "roundsman.definition.workflow",
@@ -62,6 +66,7 @@ _HOMES = {
     "Json": "roundsman.model.json",
     "Masked": "roundsman.definition.input_types",
     "NamedStep": "roundsman.definition.workflow",
+    "NextAgent": "roundsman.definition.workflow",
     "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
@@ -71,6 +76,7 @@ _HOMES = {
     "Retry": "roundsman.definition.workflow",
     "RoundsmanError": "roundsman.errors",
     "Signal": "roundsman.definition.workflow",
+    "Skip": "roundsman.definition.workflow",
     "Sleep": "roundsman.definition.workflow",
     "SleepUntil": "roundsman.definition.workflow",
     "Step": "roundsman.definition.workflow",
@@ -85,6 +91,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ANY",
     "Agent",
     "AnyOf",
     "Archive",
@@ -102,6 +109,7 @@ __all__ = [
     "Json",
     "Masked",
     "NamedStep",
+    "NextAgent",
     "NotYet",
     "Pattern",
     "PermanentError",
@@ -111,6 +119,7 @@ __all__ = [
     "Retry",
     "RoundsmanError",
     "Signal",
+    "Skip",
     "Sleep",
     "SleepUntil",
     "Step",

@@ -190,7 +190,8 @@ class Attempts:
         goes_on = record.process_state in GOES_ON and record.operation == operation
         if step is None or not goes_on:
             return
-        retry = step.retry_of(operation)
+        kind = record.error.type if record.error is not None else ""
+        retry, strategy = step.retry_after(operation, kind), step.strategy_for(kind)
         if reply is None and not retry.keep_trying_for:
             return
         if operation == PERFORM and record.not_before == after.perform_by:
@@ -202,8 +203,10 @@ class Attempts:
         least = wanted or 0
         if retry.keep_trying_for:
             least = max(least, longest // 2)
-        elif record.failure_count >= retry.max_attempts and isinstance(step.on_failure, WaitPlan):
-            least = step.on_failure.delay
+        elif record.failure_count >= retry.max_attempts and isinstance(strategy, WaitPlan):
+            least = strategy.delay
+        if isinstance(strategy, WaitPlan) and strategy is step.follows(kind):
+            least = min(least, strategy.delay)
         wait = 0 if record.not_before is None else record.not_before - now
         if wait + self._apart < least:
             what = f"{name}: the next attempt follows after {wait} ms, and not {least} or more"
@@ -260,7 +263,7 @@ class Attempts:
         """
         replies = self._replies.get((task_id, step.name), ())
         outcomes = [one.outcome for one in replies if one.error and one.error.cut().type == kind]
-        retry, attempts = step.retry_of(record.operation), record.failure_count + 1
+        retry, attempts = step.retry_after(record.operation, kind), record.failure_count + 1
         if Outcome.PERMANENT in outcomes or (outcomes and kind in retry.not_on):
             return ""
         if attempts < retry.max_attempts:

@@ -291,12 +291,17 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
         yield Broken(Invariant.NOT_LOST, after.task_id, what)
 
 
+FAILS_AFTER_CLAIMS = frozenset({KEY_EXPIRED, "QuorumNotReached", "TooFewItems"})
+"""The errors with which a step may fail in the write that claims others."""
+
+
 def _failed_anew(before: Task, after: Task) -> bool:
     """Whether a task that a person let go on failed in the same write, after its claims: an undo
-    that was to let a step go on could not be sent any more. It may have failed so before."""
+    that was to let a step go on could not be sent any more, or a step that is needed was to be
+    skipped. It may have failed so before."""
     error = None if after.ending is None else after.ending.error
     anew = before.ending != after.ending or before.command_ids != after.command_ids
-    return anew and error is not None and error.type == KEY_EXPIRED
+    return anew and error is not None and error.type in FAILS_AFTER_CLAIMS
 
 
 def of_effects(

@@ -77,7 +77,8 @@ LATER = Sleep(name="later", for_=AIR.complete_within)
         (
             lambda: workflow(AIR, NO_UNDO, step("book", AnyOf(AIR, NO_UNDO))),
             "step 'rail' is one of AnyOf(air, rail, enough=1), and has no compensation, so what it "
-            "has done could not be undone if it is not needed; give it a compensation, or keep=True",
+            "has done could not be undone if it is not needed; give it a compensation, or "
+            "keep=True if that may stay",
         ),
         (
             lambda: workflow(step("pick", for_each="input.lines", enough=2)),

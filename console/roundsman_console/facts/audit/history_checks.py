@@ -162,7 +162,9 @@ def as_planned(order: StoredOrder) -> Findings:
 
 def wants_undo(plan: Plan, ending: Termination) -> bool:
     """Return whether the expanded plan wants an undo after the failure that ends a task."""
-    strategy = plan.on_failure if ending.step is None else plan.steps[ending.step].on_failure
+    kind = "" if ending.error is None else ending.error.type
+    failed = None if ending.step is None else plan.steps[ending.step]
+    strategy = plan.on_failure if failed is None else failed.strategy_for(kind)
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     return isinstance(final, UndoPlan)
 

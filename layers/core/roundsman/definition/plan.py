@@ -16,14 +16,18 @@ from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from roundsman.definition.workflow import (
+    ANY,
     FAIL,
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
     AnyOf,
     Archive,
     Compensation,
+    ErrorPolicy,
+    NextAgent,
     Retry,
     Signal,
+    Skip,
     Sleep,
     SleepUntil,
     Step,
@@ -62,8 +66,9 @@ OTHERWISE_PLAN_VERSION = 6
 """The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
 the step."""
 NEWEST_PLAN_VERSION = 7
-"""The version of a plan in which enough of many steps have to succeed. Code that reads only version
-6 would wait for all of them."""
+"""The version of a plan in which enough of many steps have to succeed, or in which the type of an
+error decides what follows. Code that reads only version 6 would wait for all of them, and would
+treat all errors alike."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
@@ -92,6 +97,16 @@ StrategyPlan: TypeAlias = ArchivePlan | UndoPlan | WaitPlan
 
 
 @dataclass(frozen=True, slots=True)
+class NextAgentPlan:
+    """`NextAgent` in a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkipPlan:
+    """`Skip` in a plan."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPlan:
     """`Retry` in a plan. Durations are in ms."""
 
@@ -103,6 +118,9 @@ class RetryPlan:
     keep_trying_for: int = 0
     """How long the step is retried after its first failure, however many attempts that takes; 0 if
     only their number counts."""
+
+
+ErrorPolicyPlan: TypeAlias = StrategyPlan | NextAgentPlan | SkipPlan | RetryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +196,8 @@ class StepPlan:
     """How many of the steps in `after` have to succeed; None if each has to be done."""
     next_agent_on: tuple[str, ...] = ()
     """Error types of refusals after which the step goes on at its next agent."""
+    on_error: tuple[tuple[str, ErrorPolicyPlan], ...] = ()
+    """What follows an error of a type, sorted by type."""
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
@@ -234,7 +254,7 @@ class StepPlan:
 
         None if the step is retried for a time, so that no number limits its attempts.
         """
-        if self.retry.keep_trying_for:
+        if self.retry.keep_trying_for or self._adds_attempts:
             return None
         waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
         return self.retry.max_attempts + waits
@@ -250,6 +270,28 @@ class StepPlan:
             return self.attempts
         retry = self.retry_of(operation)
         return None if retry.keep_trying_for else retry.max_attempts
+
+    @property
+    def _adds_attempts(self) -> bool:
+        """Whether an error of some type leaves more attempts than others."""
+        return any(isinstance(policy, WaitPlan | RetryPlan) for _, policy in self.on_error)
+
+    def follows(self, error_type: str) -> ErrorPolicyPlan | None:
+        """What follows an error of this type; None if the plan has nothing about it."""
+        policies = dict(self.on_error)
+        return policies.get(error_type) or policies.get(ANY)
+
+    def strategy_for(self, error_type: str) -> StrategyPlan:
+        """The strategy if the step fails with an error of this type."""
+        policy = self.follows(error_type)
+        if isinstance(policy, UndoPlan | ArchivePlan | WaitPlan):
+            return policy
+        return self.on_failure
+
+    def retry_after(self, operation: Operation, error_type: str) -> RetryPlan:
+        """The retry after an error of this type; only performs have one by type."""
+        policy = None if operation == UNDO else self.follows(error_type)
+        return policy if isinstance(policy, RetryPlan) else self.retry_of(operation)
 
     @property
     def fences_late_performs(self) -> bool:
@@ -580,7 +622,7 @@ def plan_of(workflow: Workflow) -> Plan:
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(step.enough is not None or isinstance(step.after, AnyOf) for step in workflow.steps):
+    if any(map(_uses_newest_version, workflow.all_steps)):
         return NEWEST_PLAN_VERSION
     if any(step.otherwise is not FAIL for step in workflow.all_steps):
         return OTHERWISE_PLAN_VERSION
@@ -592,6 +634,11 @@ def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
         return READS_PLAN_VERSION
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
+
+
+def _uses_newest_version(step: Step) -> bool:
+    by_type = bool(step.on_error) or ANY in step.next_agent_on
+    return step.enough is not None or isinstance(step.after, AnyOf) or by_type
 
 
 # How a plan is stored: a dataclass is an object, in which `complete_within` is `completeWithin`. A
@@ -610,6 +657,13 @@ STRATEGIES: Mapping[str, tuple[type[Strategy], type[StrategyPlan]]] = {
 }
 """What each `kind` of strategy is in a definition, and in a plan."""
 
+ERROR_POLICIES: Mapping[str, tuple[type[object], type[ErrorPolicyPlan]]] = {
+    **STRATEGIES,
+    "nextAgent": (NextAgent, NextAgentPlan),
+    "skip": (Skip, SkipPlan),
+}
+"""The same for what may follow an error type, besides a `retry`."""
+
 WAITING_STEPS = (Sleep, SleepUntil, Signal)
 """The kinds of steps that have no agent."""
 
@@ -624,7 +678,7 @@ WITHOUT_AGENT: Mapping[str, Json] = {
 
 
 def _fields_of(kind: type[object]) -> Sequence[tuple[Field[object], str]]:
-    apart = ONLY_EXPANDED | {"awaits", "otherwise"}
+    apart = ONLY_EXPANDED | {"awaits", "otherwise", "on_error"}
     found = [one for one in fields(cast("Any", kind)) if one.name not in apart]
     words = [one.name.split("_") for one in found]
     names = [first + "".join(map(str.capitalize, more)) for first, *more in words]
@@ -633,7 +687,10 @@ def _fields_of(kind: type[object]) -> Sequence[tuple[Field[object], str]]:
 
 STORED_FIELDS: Mapping[type[object], Sequence[tuple[Field[object], str]]] = {
     kind: _fields_of(kind)
-    for kind in (StepPlan, RetryPlan, CompensationPlan, UndoPlan, ArchivePlan, WaitPlan)
+    for kind in (
+        *(StepPlan, RetryPlan, CompensationPlan),
+        *(planned for _, planned in ERROR_POLICIES.values()),
+    )
 }
 """The fields of each class that are stored, with their names there."""
 
@@ -644,7 +701,7 @@ def _stored(value: object) -> Json:
         return milliseconds(value)
     if isinstance(value, tuple):
         return list(value)
-    for kind, (given, planned) in STRATEGIES.items():
+    for kind, (given, planned) in ERROR_POLICIES.items():
         if isinstance(value, given):
             return {"kind": kind, **_stored_object(planned, value)}
     return cast("Json", value)
@@ -679,6 +736,10 @@ def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
     )
     if step.otherwise is not FAIL:
         found["otherwise"] = cast("Json", step.otherwise)
+    if step.on_error:
+        found["onError"] = {
+            error_type: _stored_policy(policy) for error_type, policy in step.on_error.items()
+        }
     if step.for_each is not None:
         found["tolerate"] = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
     if isinstance(step, WAITING_STEPS):
@@ -689,6 +750,12 @@ def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
     if len(step.agent_names()) == 1:
         del found["agents"]
     return {**found, "agent": step.agent}
+
+
+def _stored_policy(policy: ErrorPolicy) -> Json:
+    if isinstance(policy, Retry):
+        return {"kind": "retry", **cast("dict[str, Json]", _stored_retry(policy))}
+    return _stored(policy)
 
 
 def _stored_awaits(step: Sleep | SleepUntil | Signal) -> dict[str, Json]:
@@ -789,7 +856,20 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         if document["compensation"] is not None:
             given["keyLifetime"] = _as(dict, document["compensation"]).get("keyLifetime")
     otherwise = Otherwise(document["otherwise"]) if "otherwise" in document else None
-    return replace(_read_object(StepPlan, given), awaits=awaits, otherwise=otherwise)
+    policies = sorted(_as(dict, document.get("onError", {})).items())
+    on_error = tuple((error_type, _read_policy(policy)) for error_type, policy in policies)
+    made = _read_object(StepPlan, given)
+    return replace(made, awaits=awaits, otherwise=otherwise, on_error=on_error)
+
+
+def _read_policy(value: Json) -> ErrorPolicyPlan:
+    document = _as(dict, value)
+    kind = _as(str, document["kind"])
+    if kind == "retry":
+        return _read_object(RetryPlan, document)
+    if kind not in ERROR_POLICIES:
+        raise ValueError(f"the plan has an unknown policy {kind!r}")
+    return _read_object(ERROR_POLICIES[kind][1], document)
 
 
 def _read_awaits(document: dict[str, Json]) -> Awaited | None:

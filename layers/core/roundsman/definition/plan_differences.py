@@ -12,10 +12,12 @@ from roundsman.definition.plan import (
     ONLY_EXPANDED,
     ArchivePlan,
     CompensationPlan,
+    NextAgentPlan,
     Otherwise,
     Plan,
     RetryPlan,
     SignalPlan,
+    SkipPlan,
     SleepForPlan,
     SleepUntilPlan,
     StepPlan,
@@ -99,7 +101,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
 
 def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
-    apart = ONLY_EXPANDED | {"name", "agents", "awaits"}
+    apart = ONLY_EXPANDED | {"name", "agents", "awaits", "on_error"}
     return {
         "agents": _words(step.agents),
         "awaits": _words(step.awaits) if step.awaits else "its agent",
@@ -112,6 +114,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "tolerate": f"{step.tolerate:g}",
         "enough": _number(step.enough),
         "enough_before": _number(step.enough_before),
+        "on_error": ", ".join(f"{kind}: {_words(one)}" for kind, one in step.on_error) or "none",
         "reads": "all" if step.reads is None else _words(step.reads),
     }
 
@@ -160,6 +163,8 @@ _WORDS: Mapping[type[object], Callable[[Any], str]] = {
     UndoPlan: lambda _: "undo",
     ArchivePlan: lambda _: "archive",
     WaitPlan: _wait,
+    NextAgentPlan: lambda _: "next agent",
+    SkipPlan: lambda _: "skip",
     SleepForPlan: lambda sleep: f"a sleep of {_seconds(sleep.duration)}",
     SleepUntilPlan: lambda sleep: f"a sleep until {sleep.instant}",
     SignalPlan: lambda signal: f"the signal {signal.name} within {_seconds(signal.within)}",

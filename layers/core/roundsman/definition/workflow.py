@@ -110,6 +110,24 @@ class Wait:
 Strategy: TypeAlias = Undo | Archive | Wait
 
 
+@dataclass(frozen=True)
+class NextAgent:
+    """What follows an error type (`Step.on_error`): the step goes on at its next agent, as if no
+    attempt were left. Needs several agents and a compensation."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """What follows an error type (`Step.on_error`): the task goes on without the step.
+
+    The step is Skipped. If it may have taken effect and has a compensation, it is undone first.
+    """
+
+
+ANY: Final = "*"
+"""Any error type, in `Step.on_error` and `Step.next_agent_on`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retry:
     """How long a step is retried, and the wait between two attempts.
@@ -161,6 +179,9 @@ def _check_error_types(where: str, types: tuple[str, ...]) -> None:
                 f"{where}: {error_type!r} would never match; an error's type has 1 to "
                 f"{LONGEST_ERROR_TYPE} bytes"
             )
+
+
+ErrorPolicy: TypeAlias = Strategy | NextAgent | Skip | Retry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +295,13 @@ class Step:
     it has done may stay."""
     next_agent_on: tuple[str, ...] = ()
     """Error types of refusals, such as `Full`, after which the step goes on at its next agent, as
-    if no attempt were left. Needs several agents and a compensation."""
+    if no attempt were left; `(ANY,)` for all. Needs several agents and a compensation."""
+    on_error: Mapping[str, ErrorPolicy] = field(default_factory=dict, hash=False)
+    """What follows an error of a type, or of `ANY` other one. `Undo()`, `Archive()`: the strategy
+    if the step fails with it. `Wait(...)`: it is tried again after each wait, also if it was
+    refused. `NextAgent()`, `Skip()`: see there, if the step was refused or no attempt is left.
+    `Retry(...)`: the error is transient, and this says how long the step is retried after it; all
+    failed attempts are counted together."""
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's agent gets, beside `orderId`; None: all of them. A
     correction of any other field does not affect the step."""
@@ -356,11 +383,37 @@ class Step:
         if len(set(names)) < len(names):
             raise DefinitionError(f"{where}: an agent is named twice in agents; remove one")
         _check_error_types(f"{where}: next_agent_on", self.next_agent_on)
-        if self.next_agent_on and (len(names) == 1 or self.compensation is None):
+        self._check_on_error(where)
+        moves = any(isinstance(one, NextAgent) for one in self.on_error.values())
+        if (self.next_agent_on or moves) and (len(names) == 1 or self.compensation is None):
+            what = "NextAgent() in on_error" if moves else "next_agent_on"
             raise DefinitionError(
-                f"{where}: next_agent_on needs several agents, and a compensation: what may have "
+                f"{where}: {what} needs several agents, and a compensation: what may have "
                 "happened at one agent is undone before the next may act"
             )
+
+    def _check_on_error(self, where: str) -> None:
+        if not isinstance(self.on_error, Mapping):
+            raise DefinitionError(
+                f'{where}: on_error must be a mapping, such as {{"CardDeclined": Undo()}}, not '
+                f"{shown(self.on_error)}"
+            )
+        _check_error_types(f"{where}: on_error", tuple(self.on_error))
+        for error_type, policy in self.on_error.items():
+            if not isinstance(policy, Undo | Archive | Wait | NextAgent | Skip | Retry):
+                raise DefinitionError(
+                    f"{where}: on_error of {error_type!r} must be Undo(), Archive(), Wait(...), "
+                    f"NextAgent(), Skip() or Retry(...), not {shown(policy)}"
+                )
+            if isinstance(policy, Retry) and policy.not_on:
+                raise DefinitionError(
+                    f"{where}: on_error of {error_type!r} has not_on, which only retry has"
+                )
+            if isinstance(policy, Retry) and error_type in self.retry.not_on:
+                raise DefinitionError(
+                    f"{where}: {error_type!r} is in not_on of retry and has a Retry in on_error; "
+                    "remove one of them"
+                )
 
     @property
     def lifetime_of_keys(self) -> timedelta | None:
@@ -540,6 +593,9 @@ class _StepWithoutAgent(Step):
     enough: int | None = field(init=False, default=None, repr=False)
     keep: bool = field(init=False, default=False, repr=False)
     next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
+    on_error: Mapping[str, ErrorPolicy] = field(
+        init=False, default_factory=dict, repr=False, hash=False
+    )
     reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
     result_masked: bool = field(init=False, default=False, repr=False)
     key_lifetime: timedelta | None = field(init=False, default=None, repr=False)

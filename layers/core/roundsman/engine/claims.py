@@ -225,7 +225,7 @@ def _perform_has_expired(context: DecisionContext, step: StepPlan, until: int, b
         )
         return
     too_late = step.compensation is not None and not in_time
-    if not too_late and undoes(context, step.on_failure):
+    if not too_late and undoes(context, step.strategy_for(KEY_EXPIRED)):
         error = StepError(KEY_EXPIRED, f"{known}, and whether it took effect is unknown")
     else:
         error = StepError(

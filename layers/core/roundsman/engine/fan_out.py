@@ -248,10 +248,22 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     if counted is None or counted[0] > counted[1]:
         return None
     failed, may_fail = counted
-    left_out = f"left out ({failed} of {may_fail} that may fail)"
+    return f"left out ({failed} of {may_fail} that may fail){effect_may_stand(context, step)}"
+
+
+def effect_may_stand(context: DecisionContext, step: StepPlan) -> str:
+    """The words that the step's effect may stand, if it may and there is no compensation."""
     record = context.decision.step(step.name)
     stands = not record.refused and record.started_at is not None and step.compensation is None
-    return f"{left_out}; its effect may stand" if stands else left_out
+    return "; its effect may stand" if stands else ""
+
+
+def may_be_skipped(context: DecisionContext, step: StepPlan) -> bool:
+    """Whether the task can go on without the step, whatever its error."""
+    if context.decision.ending is not None:
+        return False
+    found = lost(context.plan, context.decision.step, step.name)
+    return found is None or found[0] <= found[1]
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:

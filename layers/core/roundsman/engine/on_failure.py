@@ -6,9 +6,16 @@ its deadline. After the point of no return the task is always archived. An opera
 overrides the strategy.
 """
 
-from roundsman.definition.plan import ArchivePlan, StepPlan, StrategyPlan, UndoPlan, WaitPlan
+from roundsman.definition.plan import (
+    ArchivePlan,
+    SkipPlan,
+    StepPlan,
+    StrategyPlan,
+    UndoPlan,
+    WaitPlan,
+)
 from roundsman.engine.decision_context import DecisionContext
-from roundsman.engine.fan_out import leave_out, tolerance
+from roundsman.engine.fan_out import effect_may_stand, leave_out, may_be_skipped, tolerance
 from roundsman.engine.left_out import complete_without_result
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -39,19 +46,26 @@ def give_up(
     attempt = record.failure_count + 1 if record.started_at is not None else None
     undo = record.operation == UNDO
     context.decision.fail(step.name, event, error, effect)
-    tolerated = None if undo or archives else tolerance(context, step)
+    tolerated = None if undo or archives else _without_it(context, step, error)
     reason = f"{why}; {tolerated}" if tolerated else why
     context.decision.record("undo failed" if undo else "failed", step.name, attempt, reason)
     if tolerated:
         leave_out(context, step)
         return
     if not undo:
-        strategy = ArchivePlan() if archives else step.on_failure
+        strategy = ArchivePlan() if archives else step.strategy_for(error.type)
         context.decision.end(ending_by(context, strategy, why, step.name, error))
     elif context.decision.ending is None:
         # The step was to go on after this undo. An operator must find out which effects stand.
         context.decision.end(Termination(TaskState.ARCHIVED, why, step.name, error=error))
     # Otherwise the other compensations go on; a task that ends in undo is Archived after them.
+
+
+def _without_it(context: DecisionContext, step: StepPlan, error: StepError) -> str | None:
+    """Why the task goes on without the step that has failed for good; None if it does not."""
+    if isinstance(step.follows(error.type), SkipPlan) and may_be_skipped(context, step):
+        return f"skipped, as its workflow says of {error.type}{effect_may_stand(context, step)}"
+    return tolerance(context, step)
 
 
 def ending_by(

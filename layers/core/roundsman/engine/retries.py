@@ -6,7 +6,8 @@ timeouts that count.
 
 from dataclasses import dataclass, replace
 
-from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
+from roundsman.definition.plan import NextAgentPlan, RetryPlan, StepPlan, WaitPlan
+from roundsman.definition.workflow import ANY
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import another_agent_available, stays_at
 from roundsman.engine.attempts import number_words, unknown_after, what_words
@@ -58,13 +59,11 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
         effect = (
             None  # an attempt under this key has succeeded, so no other one proves the opposite
         )
-    if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
-        why = f"{what}: failed for good: {message}"
-        if error.type in step.next_agent_on and begin_at_next_agent(context, step, error, why):
-            return
-        give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
+    retry = step.retry_after(operation, error.type)
+    permanent = reply.outcome is Outcome.PERMANENT or error.type in retry.not_on
+    if permanent and retry is step.retry_of(operation):
+        _refused(context, step, error, f"{what}: failed for good: {message}", effect)
         return
-    retry = step.retry_of(operation)
     count = context.decision.step(step.name).failure_count + 1
     tried = f"{what}: {number_words(count, step.attempts_of(operation))} failed: {message}"
     if error.unexpected:
@@ -80,28 +79,55 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
+def _refused(
+    context: DecisionContext, step: StepPlan, error: StepError, why: str, effect: Effect | None
+) -> None:
+    """Handle a failure for good: at the next agent, after a wait, or by giving up."""
+    moves = {error.type, ANY} & {*step.next_agent_on} or _moves_on(step, error)
+    if moves and begin_at_next_agent(context, step, error, why):
+        return
+    window = context.decision.step(step.name).retry_window
+    refused = FailedAttempt(error=error, words=why, window=window, effect=effect)
+    if isinstance(step.follows(error.type), WaitPlan) and _waited(context, step, refused):
+        return
+    give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
+
+
+def _moves_on(step: StepPlan, error: StepError) -> bool:
+    return isinstance(step.follows(error.type), NextAgentPlan)
+
+
+def _waited(context: DecisionContext, step: StepPlan, attempt: FailedAttempt) -> bool:
+    """Let the step wait by the strategy of its error, if that allows one more wait."""
+    count = context.decision.step(step.name).failure_count + 1
+    wait = step.strategy_for(attempt.error.type)
+    if not isinstance(wait, WaitPlan):
+        return False
+    by_type = step.follows(attempt.error.type) is wait
+    if not _waits_again(context, step, wait, count, by_type=by_type):
+        return False
+    waited = replace(attempt, window=attempt.window.waited(by_type=by_type))
+    again = try_again_after(context, step, StepEvent.WAITS_ON, wait.delay, waited)
+    context.decision.record("waits", step.name, count, f"{attempt.words}; waits; {again}")
+    return True
+
+
 def ended_as_last(context: DecisionContext, step: StepPlan, attempt: FailedAttempt) -> bool:
     """Handle the failure if it is that of the last attempt. Returns whether it is.
 
     In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     """
-    record = context.decision.step(step.name)
-    count = record.failure_count + 1
-    if not _is_last(context, step, count, attempt.window):
+    if not _is_last(context, step, attempt):
         return False
     if begin_at_next_agent(context, step, attempt.error, attempt.words):
         return True
-    wait = step.on_failure
-    if isinstance(wait, WaitPlan) and _waits_again(context, step, wait, count):
-        waited = replace(attempt, window=attempt.window.waited())
-        again = try_again_after(context, step, StepEvent.WAITS_ON, wait.delay, waited)
-        context.decision.record("waits", step.name, count, f"{attempt.words}; waits; {again}")
+    if _waited(context, step, attempt):
         return True
     give_up(context, step, StepEvent.EXHAUSTED, attempt.error, attempt.words, effect=attempt.effect)
     return True
 
 
-def _is_last(context: DecisionContext, step: StepPlan, count: int, window: RetryWindow) -> bool:
+def _is_last(context: DecisionContext, step: StepPlan, attempt: FailedAttempt) -> bool:
     """Whether no attempt is left. A perform of an ending task, or one not needed, is not retried.
 
     A step that is retried for a time gets an attempt that begins after that time, so that a service
@@ -112,20 +138,22 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, window: Retry
     operation = record.operation
     if operation == PERFORM and context.performs_no_more(step.name):
         return True
-    if count < step.retry_of(operation).max_attempts:
+    if record.failure_count + 1 < step.retry_after(operation, attempt.error.type).max_attempts:
         return False
-    if window.is_over(record.started_at or 0):
+    if attempt.window.is_over(record.started_at or 0):
         return True
     return _agent_after(context, step) is not None
 
 
-def _waits_again(context: DecisionContext, step: StepPlan, wait: WaitPlan, count: int) -> bool:
+def _waits_again(
+    context: DecisionContext, step: StepPlan, wait: WaitPlan, count: int, *, by_type: bool
+) -> bool:
     """Whether a perform waits by its strategy once more, after `count` failures."""
     record = context.decision.step(step.name)
     performs = record.process_state is ProcessState.PROCESSING
     performs = performs and not context.performs_no_more(step.name)
     so_far = count - step.retry.max_attempts
-    if step.retry.keep_trying_for:
+    if by_type or step.retry.keep_trying_for:
         so_far = record.retry_window.waits
     return performs and so_far < wait.times
 
@@ -204,7 +232,7 @@ def try_again_after(
 def retry_window_after(context: DecisionContext, step: StepPlan, error: StepError) -> RetryWindow:
     """For how long the step is retried after this failure."""
     record = context.decision.step(step.name)
-    keep = step.retry_of(record.operation).keep_trying_for
+    keep = step.retry_after(record.operation, error.type).keep_trying_for
     return record.retry_window.after_failure(context.now, keep, unexpected=error.unexpected)
 
 

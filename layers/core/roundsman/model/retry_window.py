@@ -25,7 +25,8 @@ class RetryWindow:
     unexpected_since: Annotated[int | None, Stored(since=3)] = None
     """When an attempt first failed with an unexpected error; None if none did."""
     waits: Annotated[int, Stored(since=3)] = 0
-    """How often the step has waited by the strategy `Wait`, if it is retried for a time."""
+    """How often the step has waited by the strategy `Wait`, if it is retried for a time, or waits
+    after errors of a type."""
 
     def after_failure(
         self, now: int, keep_trying_for: int | None, *, unexpected: bool
@@ -36,7 +37,7 @@ class RetryWindow:
         on, and for UNEXPECTED_RETRIED_FOR at least from its first unexpected error on.
         """
         if not keep_trying_for:
-            return CLOSED
+            return replace(CLOSED, waits=self.waits)
         until = now + keep_trying_for if self.until is None else self.until
         if not unexpected:
             return replace(self, until=until)
@@ -48,9 +49,13 @@ class RetryWindow:
         """Return the window that ends `by` ms later, if it is open."""
         return self if self.until is None else replace(self, until=self.until + by)
 
-    def waited(self) -> "RetryWindow":
-        """Return the window after the step has begun to wait by the strategy `Wait`."""
-        return self if self.until is None else replace(self, waits=self.waits + 1)
+    def waited(self, *, by_type: bool = False) -> "RetryWindow":
+        """Return the window after the step has begun to wait by the strategy `Wait`.
+
+        By `by_type` the strategy is that of an error type, whose waits are counted in any case.
+        """
+        counts = by_type or self.until is not None
+        return replace(self, waits=self.waits + 1) if counts else self
 
     def is_over(self, began: int) -> bool:
         """Whether no attempt is left after one that began at `began`.
