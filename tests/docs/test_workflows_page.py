@@ -18,13 +18,13 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGE = (REFERENCE / "workflow.md").read_text(encoding="utf-8")
 
 
-def example() -> Workflow:
-    """The workflow on the page: its code runs as it stands."""
+def example(name: str = "picked_one_by_one") -> Workflow:
+    """A workflow on the page: its code runs as it stands."""
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     for block in (block for block in blocks if block.startswith("from ")):
         exec(block, names)  # noqa: S102  # our own page
-    found = names["picked_one_by_one"]
+    found = names[name]
     assert isinstance(found, Workflow)
     return found
 
@@ -55,6 +55,21 @@ def test_of_nine_items_none_may_fail_as_the_page_says() -> None:
     world = picking(9)
     world.is_refused("pick[3]")
     assert world.task_state() is TaskState.UNDOING
+
+
+def test_enough_of_many_is_what_the_page_says() -> None:
+    world = World(plan_of(example("freight")))
+    world.start()
+    for carrier in ("air", "road"):
+        world.succeeds(f"ask_{carrier}", carrier)
+    found = request_for(world.plan, world.task, "load", world.order, world.now).results
+    assert found == {"ask_air": "air", "ask_road": "road"}
+    world.succeeds("ask_sea")
+    assert world.state("ask_sea") is ProcessState.UNDOING
+    world.succeeds("load")
+    assert world.task_state() is TaskState.ACTIVE
+    world.succeeds("ask_sea")
+    assert world.task_state() is TaskState.COMPLETED
 
 
 def test_every_field_of_a_step_is_on_the_page() -> None:
