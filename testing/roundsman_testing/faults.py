@@ -20,6 +20,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Leases
+from roundsman.model.order_limit import LimitRow
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
@@ -48,6 +49,7 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -379,6 +381,9 @@ class FaultyStore(_Faulty[MemoryStore]):
     ) -> Iterator[ParkedEntry]:
         return self._read("parked", self._inner.parked, target, priority, shard, after=after)
 
+    def waiting(self, limit: str, most: int) -> Sequence[ParkedEntry]:
+        return self._around("parked", self._inner.waiting, limit, most)
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -443,6 +448,19 @@ class FaultyWakes(_Faulty[MemoryWakes]):
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
         return self._around("write_wake", self._inner.write, target, wake, before=before)
+
+
+class FaultyOrderLimits(_Faulty[MemoryOrderLimits]):
+    """LimitStore that injects faults into a MemoryOrderLimits.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
+
+    def read(self, limit: str) -> LimitRow:
+        return self._around("read_limit", self._inner.read, limit)
+
+    def write(self, limit: str, before: LimitRow, after: LimitRow) -> bool:
+        return self._around("write_limit", self._inner.write, limit, before, after)
 
 
 class FaultyGroups(_Faulty[MemoryGroups]):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from roundsman.definition.workflow import (
         Archive,
         Compensation,
+        Limit,
         NamedStep,
         Retry,
         Signal,
@@ -58,6 +59,7 @@ _HOMES = {
     "InvalidInput": "roundsman.errors",
     "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
+    "Limit": "roundsman.definition.workflow",
     "Masked": "roundsman.definition.input_types",
     "NamedStep": "roundsman.definition.workflow",
     "NotYet": "roundsman.agents.not_yet",
@@ -97,6 +99,7 @@ __all__ = [
     "InvalidInput",
     "Items",
     "Json",
+    "Limit",
     "Masked",
     "NamedStep",
     "NotYet",
