@@ -303,3 +303,91 @@ def test_whatever_call_fails_a_repaired_or_cancelled_order_lets_the_next_begin(
         assert {world.task(each).state for each in "ab"} == {TaskState.COMPLETED}
 
     crash_everywhere(story, lambda faults: World(STORY, faults=faults), faults=kinds)
+
+
+def test_a_raised_number_holds_for_new_orders_and_those_that_wait_are_not_passed_by() -> None:
+    world = World(STORY)
+    world.on("reserve").takes(HALF, 100)
+    old = submitted(world, "a", "b")
+    world.deploy(replace(STORY, limit=Limit(by="input.customer", at_once=3)))
+    new = submitted(world, "c", "d", "e")
+    assert begun(world, [*old, *new]) == ["a"], "b has waited for longer, and waits for a"
+    world.run(for_=45 * SECOND)
+    assert begun(world, [*old, *new]) == ["a", "b", "c", "d"]
+    world.run()
+    assert ends(world, [*old, *new]) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_lowered_number_lets_none_begin_until_there_is_room() -> None:
+    world = World(replace(STORY, limit=Limit(by="input.customer", at_once=2)))
+    world.on("reserve").takes(HALF, 2)
+    world.on("reserve").takes(MINUTE, 2)
+    old = submitted(world, "a", "b")
+    world.deploy(STORY)
+    submitted(world, "c")
+    assert begun(world, [*old, "c"]) == ["a", "b"]
+    while not world.task("c").has_turn:
+        world.run(for_=SECOND)
+    assert {world.task(each).state for each in old} == {TaskState.COMPLETED}
+    world.run()
+
+
+def test_an_order_that_is_moved_goes_by_the_number_of_its_new_plan_or_by_none() -> None:
+    world = World(STORY)
+    world.on("reserve").takes(HALF, 100)
+    orders = submitted(world, "a", "b", "c")
+    world.deploy(replace(STORY, limit=Limit(by="input.customer", at_once=2)))
+    world.operator.move("b")
+    world.run(for_=SECOND)
+    assert begun(world, orders) == ["a", "b"]
+    world.deploy(replace(STORY, limit=None))
+    world.operator.move("c")
+    world.run(for_=SECOND)
+    assert begun(world, orders) == orders
+    world.run()
+    assert row(world, "a") == LimitRow()
+
+
+def test_an_order_under_way_that_is_held_keeps_its_turn() -> None:
+    world = World(STORY)
+    world.hold_all(timedelta(hours=1))
+    world.run(for_=11 * SECOND)
+    orders = submitted(world, "a", "b")
+    assert row(world, "a").holders == ("a",)
+    world.run(for_=10 * MINUTE)
+    world.release_all()
+    world.run(for_=10 * MINUTE)
+    assert ends(world, orders) == orders
+    assert {world.task(each).state for each in orders} == {TaskState.COMPLETED}
+
+
+def test_an_erased_order_has_no_key_of_its_value() -> None:
+    world = World(STORY)
+    submitted(world, "a")
+    world.run(for_=MINUTE)
+    world.operator.erase("a", "request 17")
+    world.run(for_=MINUTE)
+    assert world.task("a").erased_at is not None
+    assert world.task("a").limit is None
+
+
+def test_an_order_whose_expression_fails_is_rejected_with_the_reason() -> None:
+    world = World(replace(STORY, limit=Limit(by="abs(input.customer)")))
+    world.submit(order("a", "c-1"))
+    world.submit(order("b", 7))
+    world.run(for_=MINUTE)
+    assert world.task("b").state is TaskState.COMPLETED
+    assert "a" not in world.processes.watch.tasks
+    assert world.processes.store.order("a") is None
+
+
+def test_after_a_restore_each_order_has_its_turn() -> None:
+    world = World(STORY)
+    world.on("reserve").takes(HALF, 100)
+    orders = submitted(world, "a", "b", "c")
+    backup = world.backup()
+    world.run(for_=MINUTE)
+    world.restore(backup)
+    world.run()
+    assert {world.task(each).state for each in orders} == {TaskState.COMPLETED}
+    assert row(world, "a") == LimitRow()
