@@ -25,6 +25,7 @@ PUBLIC = {
         "InvalidInput",
         "Items",
         "Json",
+        "Limit",
         "Masked",
         "NamedStep",
         "NotYet",

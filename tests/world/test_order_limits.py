@@ -391,3 +391,15 @@ def test_after_a_restore_each_order_has_its_turn() -> None:
     world.run()
     assert {world.task(each).state for each in orders} == {TaskState.COMPLETED}
     assert row(world, "a") == LimitRow()
+
+
+@pytest.mark.parametrize(("lag", "within"), [(1_000, 20 * SECOND), (3_000, 2 * MINUTE)])
+def test_an_order_that_the_index_does_not_show_yet_is_woken_by_the_end_before_it(
+    lag: int, within: timedelta
+) -> None:
+    world = World(STORY)
+    world.processes.tables.index_lag = lag
+    for each in "abc":
+        world.submit(order(each))
+    world.run(for_=within)
+    assert {world.task(each).state for each in "abc"} == {TaskState.COMPLETED}
