@@ -362,12 +362,14 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 
 ENGINE_ROWS = {
-    ("SchedulerRole", "PutItem"): {"search"},
+    ("SchedulerRole", "PutItem"): {"limit#*", "search"},
+    ("SchedulerRole", "DeleteItem"): {"limit#*"},
+    ("SupervisorRole", "DeleteItem"): {"limit#*"},
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
     ("SubmissionRole", "GetItem"): {"search"},
     ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "search"},
-    ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
+    ("SupervisorRole", "PutItem"): {"bulk#*", "leases", "limit#*"},
 }
 
 

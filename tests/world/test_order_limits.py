@@ -12,8 +12,9 @@ from roundsman.model.json import Json
 from roundsman.model.order_limit import LimitRow
 from roundsman_testing import TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
+from roundsman_testing.world.queues import COMMANDS
 from tests.world.at_every_call import DEATHS, Kinds, at_every_call
-from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
+from tests.world.shop import FENCED, MINUTE, a_step, a_workflow, deliver, meanwhile, waiting
 
 reserve = a_step("reserve", compensation=FENCED)
 charge = a_step("charge", reserve, compensation=FENCED)
@@ -403,3 +404,34 @@ def test_an_order_that_the_index_does_not_show_yet_is_woken_by_the_end_before_it
         world.submit(order(each))
     world.run(for_=within)
     assert {world.task(each).state for each in "abc"} == {TaskState.COMPLETED}
+
+
+def test_an_order_that_waits_begins_if_another_has_ended_before_that_was_stored() -> None:
+    world = World(STORY)
+    world.on("reserve").takes(HALF, 100)
+    submitted(world, "a")
+    key = world.task("a").limit
+    assert key is not None
+    limits = world.processes.limits
+    world.processes.watch.passes_limit.add("a")  # as if it had ended
+    done = meanwhile(world, "save", lambda: limits.write(key, limits.read(key), LimitRow()))
+    submitted(world, "b")
+    assert done == ["save"]
+    world.run(for_=5 * SECOND)
+    assert begun(world, ["b"]) == ["b"]
+    world.run()
+
+
+def test_an_order_that_is_cancelled_as_it_begins_leaves_no_turn() -> None:
+    world = World(SHORT)
+
+    def cancelled() -> None:
+        world.operator.cancel("a")
+        deliver(world, next(one for one in waiting(world, COMMANDS) if "cancel" in one.body))
+
+    done = meanwhile(world, "parked", cancelled)
+    submitted(world, "a")
+    world.run(for_=MINUTE)
+    assert done == ["parked"]
+    assert world.task("a").state is TaskState.CANCELLED
+    assert row(world, "a") == LimitRow()
