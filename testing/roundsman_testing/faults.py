@@ -99,8 +99,8 @@ MESSAGES = (
 )
 READS = (
     *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
-    *("read_board", "read_depth", "read_holds", "read_wakes", "read_limit", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
 )
 STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "parked", "members")
@@ -112,11 +112,11 @@ TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
 TABLE_CALLS = (
     *TASK_WRITES,
     *("load", "load_eventually", "order", "due", "parked", "members", "history"),
-    *("read_board", "read_holds", "read_wakes", "read_limit", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_board", "read_holds", "read_wakes", "read_leases", "read_groups"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
     *("add_history", "erase_order", "erase_history"),
-    *("write_leases", "open_group", "change_group", "remove_group"),
-    *("write_wake", "write_limit", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
+    *("write_leases", "open_group", "change_group", "remove_group", "write_limit"),
+    *("write_wake", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
 )
 """The calls that read or write a table each time. A plan is read and stored once and then kept."""
 
@@ -126,8 +126,8 @@ CALLS = (
     *READS,
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("erase_order", "erase_history"),
-    *("open_group", "change_group", "remove_group"),
-    *("write_wake", "write_limit", "write_bulk", "close_bulk"),
+    *("open_group", "change_group", "remove_group", "write_limit"),
+    *("write_wake", "write_bulk", "close_bulk"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
