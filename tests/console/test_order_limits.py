@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from roundsman import Limit
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import CallRefused
 from tests.console.operators import CHARGED_LATER, Operator
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order
@@ -58,3 +60,22 @@ def test_an_order_that_is_let_begin_does_not_wait_and_the_others_wait_on(turns: 
     history = turns.reads("show", "ord-3")["history"]
     assert isinstance(history, list)
     assert any("the customer called" in str(row) for row in history)
+
+
+def test_a_viewer_who_may_not_read_who_waits_is_told_so(
+    turns: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise CallRefused("AccessDeniedException")
+
+    monkeypatch.setattr(DynamoStore, "waiting", refused)
+    assert turns.reads("why", "ord-3")["sentence"] == (
+        "ord-3 waits for its turn: 1 order of the same input.customerId under way, and how many "
+        "wait before it is not known to you; at most 1 may be under way."
+    )
+    assert turns.reads("show", "ord-3")["turn"] == {
+        "by": "input.customerId",
+        "atOnce": 1,
+        "underWay": 1,
+        "waiting": None,
+    }

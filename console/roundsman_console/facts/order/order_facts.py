@@ -58,18 +58,26 @@ class TurnNow:
     """How many orders with one value may be under way."""
     under_way: Count
     """How many orders with the value of this one are under way."""
-    waiting: Count
-    """How many of them have waited for longer; MOST_WAITING stands for that or more."""
+    waiting: Count | None
+    """How many of them have waited for longer; MOST_WAITING stands for that or more. None if the
+    reader may not read that: only an operator may."""
 
     @property
     def words(self) -> str:
         """What is before the order, in words."""
+        limit = f"at most {self.at_once} may be under way"
+        if self.waiting is None:
+            under_way = counted(self.under_way, "order")
+            return (
+                f"its turn: {under_way} of the same {self.by} under way, and how many wait before "
+                f"it is not known to you; {limit}"
+            )
         many = "at least " if self.waiting >= MOST_WAITING else ""
         before = counted(self.under_way + self.waiting, "order")
         verb = "is" if self.under_way + self.waiting == 1 else "are"
         return (
             f"its turn: {many}{before} of the same {self.by} {verb} before it, {self.under_way} "
-            f"under way and {self.waiting} waiting; at most {self.at_once} may be under way"
+            f"under way and {self.waiting} waiting; {limit}"
         )
 
 

@@ -1,6 +1,9 @@
 """Reading what an order waits for that may not begin yet, by the limit of its workflow."""
 
+from contextlib import suppress
+
 from roundsman.definition.plan import Plan
+from roundsman.errors import CallRefused
 from roundsman.model.order_limit import waits_since
 from roundsman.model.task import Task
 from roundsman_console.aws.stack import DeployedStack
@@ -12,12 +15,14 @@ def turn_now(stack: DeployedStack, task: Task, plan: Plan | None) -> TurnNow | N
     since = waits_since(task)
     if since is None or task.limit is None or plan is None or plan.limit is None:
         return None
-    row = stack.limits.read(task.limit)
-    found = stack.tasks.waiting(task.limit, MOST_WAITING)
-    before = [one for one in found if (one.since, one.task_id) < (since, task.task_id)]
+    row, waiting = stack.limits.read(task.limit), None
+    with suppress(CallRefused):
+        found = stack.tasks.waiting(task.limit, MOST_WAITING)
+        before = [one for one in found if (one.since, one.task_id) < (since, task.task_id)]
+        waiting = sum(one.task_id not in row.orders for one in before)
     return TurnNow(
         by=plan.limit.by,
         at_once=plan.limit.at_once,
         under_way=len(row.holders),
-        waiting=sum(one.task_id not in row.orders for one in before),
+        waiting=waiting,
     )
