@@ -12,6 +12,7 @@ from roundsman import (
     Compensation,
     Done,
     Json,
+    Limit,
     NamedStep,
     PermanentError,
     Priority,
@@ -78,6 +79,9 @@ it."""
 
 FORGETTING = 0.1
 """The share of stories in which services find effects by their keys for a time only."""
+
+LIMITING = 0.15
+"""The share of stories in which a limit counts the orders of one total."""
 
 POLLING = 0.2
 """The share of stories in which one step is polled."""
@@ -516,6 +520,9 @@ class Story:
         self.masking = some_stories("masks", seed, MASKING)
         if self.masking is not None:
             workflow = replace(workflow, masked=("token",))
+        if limiting := some_stories("limits", seed, LIMITING):
+            limit = Limit(by="input.total", at_once=limiting.randint(1, 2))
+            workflow = replace(workflow, limit=limit)
         self.parking = some_stories("holds", seed, PARKING)
         moving = some_stories("moves", seed, MOVING)
         self.newer = newer_version(moving, workflow) if moving else None

@@ -20,6 +20,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Leases
+from roundsman.model.order_limit import LimitRow
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
@@ -48,6 +49,7 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -98,7 +100,7 @@ MESSAGES = (
 READS = (
     *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
     *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
 )
 STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "parked", "members")
@@ -111,9 +113,9 @@ TABLE_CALLS = (
     *TASK_WRITES,
     *("load", "load_eventually", "order", "due", "parked", "members", "history"),
     *("read_board", "read_holds", "read_wakes", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
     *("add_history", "erase_order", "erase_history"),
-    *("write_leases", "open_group", "change_group", "remove_group"),
+    *("write_leases", "open_group", "change_group", "remove_group", "write_limit"),
     *("write_wake", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
 )
 """The calls that read or write a table each time. A plan is read and stored once and then kept."""
@@ -124,7 +126,7 @@ CALLS = (
     *READS,
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("erase_order", "erase_history"),
-    *("open_group", "change_group", "remove_group"),
+    *("open_group", "change_group", "remove_group", "write_limit"),
     *("write_wake", "write_bulk", "close_bulk"),
     *("send_command", "send_status", "publish", "reject"),
 )
@@ -379,6 +381,9 @@ class FaultyStore(_Faulty[MemoryStore]):
     ) -> Iterator[ParkedEntry]:
         return self._read("parked", self._inner.parked, target, priority, shard, after=after)
 
+    def waiting(self, limit: str, most: int) -> Sequence[ParkedEntry]:
+        return self._around("parked", self._inner.waiting, limit, most)
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -443,6 +448,19 @@ class FaultyWakes(_Faulty[MemoryWakes]):
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
         return self._around("write_wake", self._inner.write, target, wake, before=before)
+
+
+class FaultyOrderLimits(_Faulty[MemoryOrderLimits]):
+    """LimitStore that injects faults into a MemoryOrderLimits.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
+
+    def read(self, limit: str) -> LimitRow:
+        return self._around("read_limit", self._inner.read, limit)
+
+    def write(self, limit: str, before: LimitRow, after: LimitRow) -> bool:
+        return self._around("write_limit", self._inner.write, limit, before, after)
 
 
 class FaultyGroups(_Faulty[MemoryGroups]):

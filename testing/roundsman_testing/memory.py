@@ -15,6 +15,7 @@ from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLDS, DynamoHolds
+from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
 from roundsman.aws.dynamodb.search import DynamoSearchSecret
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
@@ -211,6 +212,14 @@ class MemoryWakes(DynamoWakes):
     def now(self) -> dict[str, Wake]:
         """The wakes, read only after a write."""
         return dict(self._now())
+
+
+class MemoryOrderLimits(DynamoOrderLimits):
+    """LimitStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
 
 
 class MemoryAgentBoard(DynamoAgentBoard):

@@ -26,6 +26,7 @@ PUBLIC = {
         "InvalidInput",
         "Items",
         "Json",
+        "Limit",
         "Masked",
         "NamedStep",
         "NotYet",

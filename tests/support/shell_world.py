@@ -34,6 +34,7 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -122,6 +123,7 @@ class Shells:
             jitter=lambda: self.jitter,
             instance=instance,
             search_secret=MemorySearchSecret(tables=self.store.tables),
+            limits=lambda: MemoryOrderLimits(tables=self.store.tables),
         )
 
     def supervisor(
@@ -146,6 +148,7 @@ class Shells:
             config=SupervisorConfig(
                 FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND
             ),
+            limits=lambda: MemoryOrderLimits(tables=self.store.tables),
             on_trouble=lambda task_id, problem: self.troubles.append(task_id),
         )
 

@@ -214,7 +214,7 @@ def test_every_function_has_a_role_of_its_own_and_any_other_is_that_of_a_schedul
 # Tables and queues
 
 CHANGE_A_TASK = {"BatchGetItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem"}
-"""An ended task is deleted if its retention is zero; nothing else is ever deleted."""
+"""An ended task is deleted if its retention is zero."""
 TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
@@ -224,7 +224,8 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SchedulerRole": {
         "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable/index/parked": {"Query"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},
     },
     "SupervisorRole": {
@@ -233,7 +234,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TasksTable/index/due": {"Query"},
         "TasksTable/index/failures": {"Query"},
         "TasksTable/index/parked": {"Query"},
-        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "HistoryTable": {"PutItem", "Query"},
     },
 }
@@ -252,8 +253,8 @@ AGENT_TABLE_RIGHTS = {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}}
     ),
 )
 def test_a_role_may_do_to_the_tables_exactly_what_its_function_does(template: Document) -> None:
-    """No role may scan a table or change its settings, nothing but a task is ever deleted, and an
-    agent sees neither tasks nor orders."""
+    """No role may scan a table or change its settings, nothing but a task and the row of a limit is
+    ever deleted, and an agent sees neither tasks nor orders."""
     expected = dict(TABLE_RIGHTS) | {agent.role: AGENT_TABLE_RIGHTS for agent in agents(template)}
     for role in roles(template):
         assert granted(template, role, "dynamodb") == expected.get(role, {}), role
@@ -361,12 +362,14 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 
 ENGINE_ROWS = {
-    ("SchedulerRole", "PutItem"): {"search"},
+    ("SchedulerRole", "PutItem"): {"limit#*", "search"},
+    ("SchedulerRole", "DeleteItem"): {"limit#*"},
+    ("SupervisorRole", "DeleteItem"): {"limit#*"},
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
     ("SubmissionRole", "GetItem"): {"search"},
     ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "search"},
-    ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
+    ("SupervisorRole", "PutItem"): {"bulk#*", "leases", "limit#*"},
 }
 
 

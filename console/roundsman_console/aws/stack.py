@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
     from roundsman.aws.dynamodb.groups import DynamoGroups
+    from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
@@ -179,6 +180,13 @@ class DeployedStack:
             clock=now,
             on_unreadable=self.unreadable.append,
         )
+
+    @cached_property
+    def limits(self) -> "DynamoOrderLimits":
+        """The rows of the orders that limits let be under way."""
+        from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
+
+        return DynamoOrderLimits(self.dynamodb, control_table=self.output("ControlTableName"))
 
     @property
     def has_cloudwatch(self) -> bool:

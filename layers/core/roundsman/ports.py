@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
         Run,
         RunRequest,
     )
+    from roundsman.model.order_limit import LimitRow
     from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
@@ -252,6 +253,12 @@ class TaskStore(Protocol):
         waited since a later instant than `after` (epoch ms). The index is eventually consistent.
         """
 
+    def waiting(self, limit: str, most: int) -> Sequence[ParkedEntry]:
+        """Return the first `most` tasks that wait for their turn, the longest waiting first.
+
+        `limit` is the key under which a limit counts them. The index is eventually consistent.
+        """
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -314,6 +321,19 @@ class WakeStore(Protocol):
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
         """Store the wake of a target, if that stored is `before`. Returns False if it is not."""
+
+
+class LimitStore(Protocol):
+    """Stores which orders a limit lets be under way, in ControlTable: a row for each key."""
+
+    def read(self, limit: str) -> "LimitRow":
+        """Return the row of this key, read consistently; an empty one if there is none."""
+
+    def write(self, limit: str, before: "LimitRow", after: "LimitRow") -> bool:
+        """Store the row if that stored is `before`. Returns False if it is not.
+
+        A row without a turn is removed. True also if `after` is stored already.
+        """
 
 
 class WakeHolds(Protocol):

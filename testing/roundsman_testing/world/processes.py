@@ -66,6 +66,7 @@ from roundsman_testing.faults import (
     FaultyGroups,
     FaultyHolds,
     FaultyLeases,
+    FaultyOrderLimits,
     FaultyOutbox,
     FaultyPlans,
     FaultySearchSecret,
@@ -82,6 +83,7 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -233,6 +235,7 @@ class Processes:
         self.watch.groups = self.groups.now
         self.leases = MemoryLeases(tables=self.tables)
         self.wakes = MemoryWakes(tables=self.tables)
+        self.limits = MemoryOrderLimits(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self._chance = chance
         self._clock = clock
@@ -380,6 +383,7 @@ class Processes:
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
             search_secret=self._search_secret,
+            limits=lambda: FaultyOrderLimits(self.limits, self.faults),
         )
 
     def _board(self) -> FaultyBoard:
@@ -418,6 +422,7 @@ class Processes:
             clock=clock,
             jitter=self._chance.random,
             config=SupervisorConfig(leases, instance, SHARDS, self.interval),
+            limits=lambda: FaultyOrderLimits(self.limits, self.faults),
             on_trouble=self._note_trouble,
         )
         bulk = BulkRuns(

@@ -389,6 +389,13 @@ class World:
         """
         self._holds.let_pass(agent, order)
 
+    def let_begin(self, order_id: str) -> None:
+        """Let an order begin that waits for its turn, whatever the limit of its workflow says.
+
+        Raises ValueError if its workflow has no limit, or if the order has no value for it.
+        """
+        self._holds.let_begin(self.task(order_id))
+
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
         self._holds.hold_orders(EVERY_WORKFLOW, for_, reason, undos=undos)

@@ -99,7 +99,9 @@ class Submission:
         """
         now = self.clock()
         self.plans.put_plan(order.plan)
-        task = new_task(order.plan, order.order_id, order.options, now, shards=self.shards)
+        limit = self._limit_key(order)
+        options, shards = order.options, self.shards
+        task = new_task(order.plan, order.order_id, options, now, shards=shards, limit=limit)
         if self.order_retention is not None:
             task = replace(task, retain_for=min(task.retain_for, self.order_retention))
         search = self._search_keys(order)
@@ -128,6 +130,27 @@ class Submission:
         from roundsman.model.search import search_keys  # late: needed rarely
 
         return search_keys(plan.search, plan.masked, order.content, self.search_secret)
+
+    def _limit_key(self, order: ValidOrder) -> str | None:
+        """The key under which the limit of its workflow counts the order; None if none does.
+
+        Raises RejectedOrder if the limit's expression cannot be evaluated.
+        """
+        plan = order.plan
+        if plan.limit is None:
+            return None
+        from roundsman.engine.order_limit import limit_key  # late: few workflows have a limit
+
+        try:
+            return limit_key(plan.workflow, plan.limit, order.content, self.search_secret)
+        except ValueError as error:
+            raise RejectedOrder(
+                [Problem("limit", str(error))],
+                order_id=order.order_id,
+                reply_to=order.options.reply_to,
+                correlation_id=order.options.correlation_id,
+                is_order=True,
+            ) from error
 
     def cancel(
         self,

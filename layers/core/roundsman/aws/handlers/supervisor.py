@@ -84,6 +84,7 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             interval=settings.interval,
             undone_count=settings.undone_count,
         ),
+        limits=parts.limits,
         on_trouble=_log_trouble,
     )
 
