@@ -29,7 +29,7 @@ def test_a_plan_has_the_limit_and_one_without_keeps_its_hash_and_its_version() -
     made = plan_of(LIMITED)
     assert made.limit == LimitPlan("input.customerId", 2)
     assert read_plan(made.text) == made
-    assert json.loads(made.text)["planVersion"] == 6, "older code would begin the orders at once"
+    assert json.loads(made.text)["planVersion"] == 7, "older code would begin the orders at once"
     assert "limit" not in json.loads(plan_of(PLAIN).text)
     assert json.loads(plan_of(PLAIN).text)["planVersion"] == 1
     [found] = differences(plan_of(PLAIN), made)
