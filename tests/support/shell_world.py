@@ -27,6 +27,7 @@ from roundsman_testing.faults import (
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
+    FaultySchedules,
     FaultyStore,
 )
 from roundsman_testing.memory import (
@@ -35,6 +36,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
 )
@@ -103,6 +105,7 @@ class Shells:
             clock=self.clock,
             shards=SHARDS,
             search_secret=MemorySearchSecret(tables=self.store.tables),
+            schedules=lambda: FaultySchedules(MemorySchedules(tables=self.store.tables), faults),
             order_retention=self.order_retention,
         )
 

@@ -41,6 +41,7 @@ from roundsman.model.json import (
     size_in_bytes,
 )
 from roundsman.model.record_limits import LARGEST_SIGNAL
+from roundsman.model.schedules import RecurringRun
 from roundsman.ports import EventSources
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
@@ -194,7 +195,9 @@ class EventReader:
         content, more = self._input(processing.workflow, given)
         problems = sorted([*problems, *more], key=_by_field) + processing.problems
         problems = problems or _not_text(event) or not_kept(body)
+        run = None
         if order_id is not None and processing.run:
+            run = RecurringRun(order_id, processing.overlap, processing.even_if_paused)
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
         if problems or processing.workflow is None or order_id is None:
@@ -205,6 +208,7 @@ class EventReader:
             content_hash=content_hash(event, order_id),
             plan=processing.workflow.plan,
             options=processing.options,
+            run=run,
         )
 
     def read_message(

@@ -12,8 +12,17 @@ from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource, Signalled
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
+from roundsman.model.schedules import QUEUED_FOR, Fate, RecurringRun
 from roundsman.model.task import Owed, Task
-from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
+from roundsman.ports import (
+    Clock,
+    Created,
+    OrderRow,
+    Outbox,
+    PlanStore,
+    ScheduleStore,
+    TaskStore,
+)
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import APPLICATION, command_of
@@ -40,6 +49,8 @@ class ValidOrder:
     key order, white space or `processing`."""
     plan: Plan
     options: ProcessingOptions
+    run: RecurringRun | None = None
+    """The run of a schedule that it is; None for any other order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,8 @@ class Submitted:
     """Whether the order was stored; False for a repeated order, a cancellation and a signal."""
     reason: str
     delivered: OwedResult = field(default_factory=OwedResult)
+    skipped: bool = False
+    """Whether it is a run of a schedule that makes no order."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -86,6 +99,8 @@ class Submission:
     shards: int
     search_secret: Callable[[], bytes]
     """Returns the secret of the search keys of masked values."""
+    schedules: Callable[[], ScheduleStore]
+    """Returns what is stored of the schedules of recurring orders."""
     order_retention: int | None = None
     """How long in ms an order is kept after its task has ended; None keeps orders for ever. No task
     is kept longer than its order."""
@@ -97,16 +112,25 @@ class Submission:
         the first call may have died before it sent them. Raises RejectedOrder if another order has
         the id, and TryAgain if the message must be delivered again.
         """
-        now = self.clock()
+        now, options, reason = self.clock(), order.options, "accepted"
+        if order.run is not None:
+            from roundsman.submission.recurring import decided  # late: few orders recur
+
+            decision = decided(order, order.run, self.schedules(), self.tasks, now)
+            if decision.fate is Fate.SKIPPED:
+                return Submitted(False, f"skipped: {decision.reason}", skipped=True)
+            if decision.fate is Fate.WAITS:
+                reason = f"accepted: {decision.reason}"
+                options = replace(options, start_at=now + QUEUED_FOR)
         self.plans.put_plan(order.plan)
-        task = new_task(order.plan, order.order_id, order.options, now, shards=self.shards)
+        task = new_task(order.plan, order.order_id, options, now, shards=self.shards)
         if self.order_retention is not None:
             task = replace(task, retain_for=min(task.retain_for, self.order_retention))
         search = self._search_keys(order)
         row = OrderRow(order.order_id, order.content, order.content_hash, now, search=search)
         found = self.tasks.create(row, task)
         if isinstance(found, Created):
-            return Submitted(True, "accepted", self._announce(task))
+            return Submitted(True, reason, self._announce(task))
         if found.order.content_hash != order.content_hash:
             raise RejectedOrder(
                 [TAKEN],

@@ -17,7 +17,7 @@ from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
 from roundsman.errors import CallRefused, RejectedOrder, TryAgain, rejected_together
 from roundsman.model.json import Json
-from roundsman.ports import EventSources, PlanStore
+from roundsman.ports import EventSources, PlanStore, ScheduleStore
 from roundsman.submission.events import Asked, EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import (
@@ -95,6 +95,7 @@ class _MessageHandler:
             clock=now,
             shards=settings.due_shards,
             search_secret=parts.search_secret,
+            schedules=cache(self._schedules_of),
             order_retention=settings.order_retention,
         )
         self._sources = cache(self._sources_of)
@@ -111,6 +112,13 @@ class _MessageHandler:
             logger().info("test event of S3 dropped", extra={"message_id": message.message_id})
         if rejections := [one for each in found if (one := self._handled(each, message))]:
             raise rejected_together(rejections)
+
+    def _schedules_of(self) -> ScheduleStore:
+        # Only an application with recurring orders needs this module.
+        from roundsman.aws.dynamodb.schedules import DynamoSchedules
+
+        table = self._settings.control_table
+        return DynamoSchedules(self._parts.dynamodb, control_table=table)
 
     def _sources_of(self, queue: str) -> EventSources:
         # Only an application with events of services needs this module.
@@ -143,7 +151,7 @@ class _MessageHandler:
 
     def _submit(self, order: ValidOrder) -> None:
         submitted = self._submission.submit(order)
-        self._parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
+        self._parts.tracer.note("outcome", _outcome(submitted))
         _log_order(submitted)
         report_owed(submitted.delivered)
 
@@ -190,9 +198,16 @@ def _keep_rejection(
         logger().warning("rejection not kept", extra=where(error))
 
 
+def _outcome(submitted: Submitted) -> str:
+    return "accepted" if submitted.created else "skipped" if submitted.skipped else "repeated"
+
+
 def _log_order(submitted: Submitted) -> None:
     if submitted.created:  # the metric OrdersAccepted: see stacks/engine.yaml
         log_measured("order", {"reason": submitted.reason})
+    elif submitted.skipped:
+        count("RunsSkipped")
+        logger().info("order", extra={"reason": submitted.reason})
     else:
         count("OrdersRepeated")
         logger().info("order", extra={"reason": submitted.reason})
