@@ -44,7 +44,13 @@ from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.events import Asked
-from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
+from roundsman.submission.submission import (
+    CancelAsked,
+    EventOfOrder,
+    Submission,
+    Submitted,
+    ValidOrder,
+)
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.parked import ParkedOrders, wake_first
 from roundsman.supervisor.recurring import ScheduleQueues
@@ -782,6 +788,8 @@ def _handle_asked(
     since = mail.sent_at if mail.receives > 1 else None
     if isinstance(asked, CancelAsked):
         return submission.cancel(asked, mail.message_id, mail.sender, waited_since=since)
+    if isinstance(asked, EventOfOrder):
+        return submission.begin_or_signal(asked, mail.message_id, mail.sender, waited_since=since)
     return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
 

@@ -48,10 +48,9 @@ class Recurrence:
     def runs(self, after: int, *, since: int = 0) -> Iterator[int]:
         """Yield the instants of the runs later than `after`, in their order (epoch ms).
 
-        `since` is when the schedule began: a rate counts from then, and no run is before it.
+        `since` is an instant from which a rate counts, forwards and backwards: when it began.
         """
         kind, text = _form(self.expression) or ("", "")
-        after = max(after, since - 1)
         if kind == "rate":
             number, unit = text.split()
             every = int(number) * _UNITS[unit.removesuffix("s")]

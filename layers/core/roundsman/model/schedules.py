@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from roundsman.model.instants import DAY, MINUTE, second
 from roundsman.model.states import END_STATES, TaskState
+from roundsman.model.task import Task
 
 QUEUED_FOR = 366 * DAY
 """ms after which an order that waits begins at the latest."""
@@ -188,6 +189,11 @@ def open_order(state: TaskState | None) -> OpenOrder:
     if state in END_STATES:
         return OpenOrder.ENDED
     return OpenOrder.SCHEDULED if state is TaskState.SCHEDULED else OpenOrder.OPEN
+
+
+def is_queued(task: Task) -> bool:
+    """Return whether the task is of an order that waits for the one of an earlier run to end."""
+    return task.state is TaskState.SCHEDULED and task.start_at - task.created_at == QUEUED_FOR
 
 
 def is_under_way(record: ScheduleRecord, last: OpenOrder, now: int) -> bool:

@@ -32,6 +32,10 @@ WAITS_FOR_ORDER = 5 * MINUTE
 """How long a cancellation of an order without a task, or a signal to it, is tried again, in ms."""
 
 TAKEN = Problem("orderId", "already used: an order with this id and different content exists")
+ENDED = Problem(
+    "orderId",
+    "its order has ended, and its task was removed: it can neither begin nor be signalled",
+)
 NO_TASK = Problem(
     "orderId", "has no task: the order was never accepted, or its task's retention is over"
 )
@@ -74,6 +78,21 @@ class SignalSent:
     """What the step that it ends gets as its result."""
     id: str | None = None
     """Identifies the signal; None if its message does."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventOfOrder:
+    """An event that begins its order, or, if that is there, is a signal to it alone."""
+
+    signal: SignalSent
+    """Its id is the hash of the event, so that the same event is one signal."""
+    order: ValidOrder | RejectedOrder
+    """The order that it would begin; why it cannot begin one, if it cannot."""
+
+    @property
+    def order_id(self) -> str:
+        """The id of the order."""
+        return self.signal.order_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +218,45 @@ class Submission:
         event = Signalled(source, signal.name, signal.data)
         self.outbox.send_command(command_of(signal.order_id, event))
         return Submitted(False, "its signal was sent to the scheduler")
+
+    def begin_or_signal(
+        self,
+        asked: EventOfOrder,
+        message_id: str,
+        sender: str | None = None,
+        *,
+        waited_since: int | None = None,
+    ) -> Submitted:
+        """Begin the order of the event if there is none, and send the signal to it. Idempotent.
+
+        The arguments are those of `signal`. Raises RejectedOrder if there is no order and the event
+        cannot begin one, or if its order has ended and its task was removed; TryAgain as `submit`.
+        The scheduler rejects a signal to an order that has ended.
+        """
+        begun = self._begun(asked, waited_since is not None)
+        if begun is not None and not begun.created:
+            return begun
+        sent = self.signal(asked.signal, message_id, sender)
+        return sent if begun is None else replace(begun, reason=f"{begun.reason}; {sent.reason}")
+
+    def _begun(self, asked: EventOfOrder, redelivered: bool) -> Submitted | None:
+        """Begin the order; None if it is there.
+
+        If the message died when it had begun the order, that is found, and announced again.
+        """
+        task = self.tasks.load(asked.order_id, self.clock())
+        if task is None and isinstance(asked.order, RejectedOrder):
+            raise asked.order
+        if task is None and isinstance(asked.order, ValidOrder):
+            try:
+                return self.submit(asked.order)
+            except RejectedOrder:  # another event has begun it
+                task = self.tasks.load(asked.order_id, self.clock())
+                if task is None:
+                    raise RejectedOrder([ENDED], order_id=asked.order_id) from None
+        if task is not None and redelivered and task.version == 1:
+            self._announce_again(task)
+        return None
 
     def _check_has_task(self, order_id: str, waited_since: int | None) -> None:
         """Raise TryAgain if the order has no task: the order may be on its way.

@@ -22,6 +22,7 @@ from roundsman.submission.events import Asked, EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import (
     CancelAsked,
+    EventOfOrder,
     SignalSent,
     Submission,
     Submitted,
@@ -165,15 +166,31 @@ class _MessageHandler:
             logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
 
-def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: Message) -> str:
-    """Pass a cancellation or a signal on to the scheduler; returns what was done, in words."""
+def _pass_on(
+    submission: Submission, asked: CancelAsked | SignalSent | EventOfOrder, message: Message
+) -> str:
+    """Pass a cancellation or a signal on to the scheduler; returns what was done, in words.
+
+    An event may begin the order to which it is a signal.
+    """
     since = message.sent_at if message.redelivered else None
     if isinstance(asked, CancelAsked):
         submitted = submission.cancel(asked, message.message_id, message.sender, waited_since=since)
         count("CancellationsPassedOn")
         logger().info("cancellation", extra={"reason": submitted.reason})
         return "cancellation passed on"
-    submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
+    if isinstance(asked, EventOfOrder):
+        submitted = submission.begin_or_signal(
+            asked, message.message_id, message.sender, waited_since=since
+        )
+        if submitted.created:
+            _log_order(submitted)
+            report_owed(submitted.delivered)
+            count("SignalsPassedOn")
+            return "accepted"
+        asked = asked.signal
+    else:
+        submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
     count("SignalsPassedOn")
     if asked.id is None:
         count("SignalsWithoutId")
