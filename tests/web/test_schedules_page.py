@@ -28,10 +28,6 @@ def shown(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser
         boto3.client("scheduler").delete_schedule(Name=name)
 
 
-def test_a_stack_without_schedules_says_how_one_is_made(browser: Browser) -> None:
-    assert "The stack has no recurring order." in browser.page("/schedules")
-
-
 def test_the_page_has_next_runs_what_waits_and_what_was_skipped(shown: Browser) -> None:
     at = shown.operator.world.clock()
     stack = find_stack(None)

@@ -1,13 +1,14 @@
 """Recurring orders: runs that overlap, wait, are skipped or paused, whatever fails meanwhile."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
 from roundsman.definition.workflow import Sleep
 from roundsman.errors import DefinitionError
 from roundsman.model.json import Json
-from roundsman_testing import TaskState, World
+from roundsman_testing import Mishaps, TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import a_step, a_workflow, since_morning
@@ -171,6 +172,33 @@ def test_two_supervisors_begin_an_order_that_waits_once() -> None:
     waits(world)
     for one in world.orders():
         assert [row.kind for row in world.history(one)] in ([], ["run"])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+def test_in_random_worlds_each_run_has_one_fate_and_no_two_orders_are_open_at_once(
+    overlap: str,
+) -> None:
+    mishaps = Mishaps.some(0.05).but(repeats=0.2, delays=0.1)
+    for seed in range(20):
+        world = World(SLOW, seed=seed, mishaps=mishaps, supervisors=2)
+        orders = recurring(world, overlap, runs=6)
+        world.run(for_=timedelta(minutes=150))
+        if seed % 3 == 0:
+            world.pause("fees")
+            world.run(for_=timedelta(minutes=70))
+            world.resume("fees")
+        world.run()
+        world.all_is_well()
+        while world.redrive():
+            world.run()
+        made = [one for one in orders if one in world.orders()]
+        skipped = [one.order_id for one in world.processes.schedules.read("fees").skipped]
+        assert sorted([*made, *skipped]) == orders, seed
+        tasks = sorted((world.task(one) for one in made), key=lambda task: task.start_at)
+        for before, after in pairwise(tasks):
+            assert before.ended_at is not None
+            assert before.ended_at <= after.start_at, seed
 
 
 def test_what_no_schedule_can_send_is_refused_where_the_test_says_it() -> None:
