@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.console.schemas import assert_schema
 from tests.moto.orders import order
 
 EXPRESSION, ZONE = "cron(0 9 * * ? *)", "Europe/Brussels"
-NAMES = ["shop-Weekly-1", "shop-Supervisor"]
+NAMES = ["roundsman-Weekly-1", "roundsman-Supervisor"]
 
 
 def event(**processing: str) -> str:
@@ -29,15 +30,15 @@ def event(**processing: str) -> str:
 @pytest.fixture
 def made(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Operator]:
     """A stack with a recurring order whose runs are skipped while the last one is open."""
-    makes(operator, event(overlap="skip"))
+    with made_schedules(operator, event(overlap="skip"), monkeypatch):
+        yield operator
+
+
+@contextmanager
+def made_schedules(operator: Operator, text: str, patched: pytest.MonkeyPatch) -> Iterator[None]:
+    """The schedules that a stack would have: moto makes none of a template."""
     found = [StackResource(name, SCHEDULE, name) for name in NAMES]
-    monkeypatch.setattr(reading, "stack_resources", lambda *_: iter(found))
-    yield operator
-    for name in NAMES:
-        boto3.client("scheduler").delete_schedule(Name=name)
-
-
-def makes(operator: Operator, text: str) -> None:
+    patched.setattr(reading, "stack_resources", lambda *_: iter(found))
     queue = operator.world.stack.outputs["SubmissionQueueUrl"].rpartition("/")[2]
     for name, target in zip(NAMES, (queue, "SupervisorFunction"), strict=True):
         boto3.client("scheduler").create_schedule(
@@ -51,6 +52,9 @@ def makes(operator: Operator, text: str) -> None:
                 "Input": text,
             },
         )
+    yield
+    for name in NAMES:
+        boto3.client("scheduler").delete_schedule(Name=name)
 
 
 def listed(operator: Operator) -> dict[str, Any]:

@@ -3,16 +3,13 @@
 from collections.abc import Iterator
 from itertools import islice
 
-import boto3
 import pytest
 
 from roundsman.definition.recurrence import Recurrence
 from roundsman.model.instants import second
 from roundsman.model.schedules import ScheduleRecord, SkippedRun
-from roundsman_console.aws.resources import SCHEDULE, StackResource
 from roundsman_console.aws.stack import find_stack
-from roundsman_console.facts.schedule import reading
-from tests.console.test_schedules import EXPRESSION, NAMES, ZONE, event, makes
+from tests.console.test_schedules import EXPRESSION, ZONE, event, made_schedules
 from tests.web.browsers import Browser
 
 HOSTILE = "</td><script>alert(1)</script>"
@@ -20,12 +17,8 @@ HOSTILE = "</td><script>alert(1)</script>"
 
 @pytest.fixture
 def shown(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    makes(browser.operator, event(overlap="queue"))
-    found = [StackResource(name, SCHEDULE, name) for name in NAMES]
-    monkeypatch.setattr(reading, "stack_resources", lambda *_: iter(found))
-    yield browser
-    for name in NAMES:
-        boto3.client("scheduler").delete_schedule(Name=name)
+    with made_schedules(browser.operator, event(overlap="queue"), monkeypatch):
+        yield browser
 
 
 def test_the_page_has_next_runs_what_waits_and_what_was_skipped(shown: Browser) -> None:
