@@ -8,6 +8,7 @@ import pytest
 from roundsman.definition.workflow import Sleep
 from roundsman.errors import DefinitionError
 from roundsman.model.json import Json
+from roundsman.model.schedules import Pause
 from roundsman_testing import Mishaps, TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call
@@ -21,6 +22,10 @@ HOURLY = "cron(0 * * * ? *)"
 def recurring(world: World, overlap: str, runs: int = 3) -> list[str]:
     order: dict[str, Json] = {"orderId": "fees", "processing": {"overlap": overlap}}
     return world.schedule(order, HOURLY, runs=runs)
+
+
+def pauses(world: World, target: str = "fees") -> None:
+    world.processes.schedules.pause(Pause(target, world.now, "operator", "audit"))
 
 
 def states(world: World, orders: list[str]) -> list[TaskState | None]:
@@ -103,10 +108,7 @@ def test_an_order_that_failed_keeps_none_waiting() -> None:
 @pytest.mark.parametrize("target", ["fees", "workflow"])
 def test_a_paused_schedule_makes_no_order_until_it_is_resumed(target: str) -> None:
     world = World(a_workflow(a_step("pay")))
-    if target == "workflow":
-        world.pause(workflow="story", reason="audit")
-    else:
-        world.pause("fees", reason="audit")
+    pauses(world, "fees" if target == "fees" else "workflow:story")
     first, second = recurring(world, "allow", runs=2)
     other = world.schedule({"orderId": "other"}, HOURLY, runs=1)
     world.run(for_=timedelta(minutes=70))
@@ -114,17 +116,14 @@ def test_a_paused_schedule_makes_no_order_until_it_is_resumed(target: str) -> No
     assert states(world, other) == ([None] if target == "workflow" else [TaskState.COMPLETED])
     [skipped] = world.processes.schedules.read("fees").skipped
     assert skipped.reason.endswith("paused by operator since 2027-01-15T08:00:00Z: audit")
-    if target == "workflow":
-        world.resume(workflow="story")
-    else:
-        world.resume("fees")
+    world.processes.schedules.resume("fees" if target == "fees" else "workflow:story")
     world.run()
     assert states(world, [first, second]) == [None, TaskState.COMPLETED]
 
 
 def test_a_person_has_a_run_made_that_was_skipped_and_the_same_run_again_makes_nothing() -> None:
     world = World(a_workflow(a_step("pay")))
-    world.pause("fees")
+    pauses(world)
     [order_id] = recurring(world, "skip", runs=1)
     world.run()
     assert states(world, [order_id]) == [None]
@@ -185,9 +184,9 @@ def test_in_random_worlds_each_run_has_one_fate_and_no_two_orders_are_open_at_on
         orders = recurring(world, overlap, runs=6)
         world.run(for_=timedelta(minutes=150))
         if seed % 3 == 0:
-            world.pause("fees")
+            pauses(world)
             world.run(for_=timedelta(minutes=70))
-            world.resume("fees")
+            world.processes.schedules.resume("fees")
         world.run()
         world.all_is_well()
         while world.redrive():

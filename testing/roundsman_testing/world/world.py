@@ -31,7 +31,6 @@ from roundsman.model.events import CommandSource, HistoryRow, Resubmit
 from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json
-from roundsman.model.schedules import OF_WORKFLOW, Pause
 from roundsman.model.search import value_text
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.events import with_signal_id
@@ -292,18 +291,6 @@ class World:
             self._application.recur(order, at, self._sending.as_schedule)
             for at in islice(instants, runs)
         ]
-
-    def pause(self, schedule: str = "", *, workflow: str = "", reason: str = "") -> None:
-        """Pause a schedule, by the `orderId` of its event, or every schedule of a workflow.
-
-        Its runs are skipped until `resume`.
-        """
-        target = schedule or OF_WORKFLOW + workflow
-        self.processes.schedules.pause(Pause(target, self.now, "operator", reason))
-
-    def resume(self, schedule: str = "", *, workflow: str = "") -> None:
-        """End a pause."""
-        self.processes.schedules.resume(schedule or OF_WORKFLOW + workflow)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""

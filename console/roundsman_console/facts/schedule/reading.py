@@ -23,7 +23,6 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.constraints import Instant
 from roundsman_console.base.errors import InspectorError, NotFound
 from roundsman_console.base.result import EPOCH_MS, HIDDEN, EpochMs, Result, Shown, Unit
-from roundsman_console.base.typed_inputs import read_workflow
 
 if TYPE_CHECKING:
     from mypy_boto3_scheduler.type_defs import GetScheduleOutputTypeDef
@@ -95,18 +94,19 @@ class RecurringOrder:
         runs = Recurrence(self.expression, self.time_zone).runs(first, since=self.since)
         return takewhile(lambda at: at <= last, runs)
 
-    def event_of(self, at: int, overlap: Overlap | None = None) -> tuple[str, str]:
+    def event_of(self, at: int) -> tuple[str, str]:
         """Return the order event of a run that a person asks for, and the id of its order.
 
         `at` is the instant of the run (epoch ms). The event is that of the schedule, so the order
-        is the one that the schedule makes. Raises InspectorError if it sends no order.
+        is the one that the schedule makes; it waits instead of being skipped. Raises InspectorError
+        if the schedule sends no order.
         """
         text = self.event.replace(RUN, second(at)).replace(ARN, self.arn)
         event = _object(text)
         options = event.get(PROCESSING)
         asked: dict[str, Json] = {"run": second(at), "evenIfPaused": True}
-        if overlap is not None:
-            asked["overlap"] = overlap.value
+        if self.overlap is Overlap.SKIP:
+            asked["overlap"] = Overlap.QUEUE.value
         given = options if isinstance(options, Mapping) else {}
         event = {**event, PROCESSING: {**given, **asked}}
         order_id = given_order_id(event)
@@ -156,11 +156,6 @@ def find_schedule(stack: DeployedStack, name: str, at: int) -> RecurringOrder:
         names = ", ".join(one.schedule for one in known) or "none"
         raise NotFound(f"{stack.name} has no schedule {name[:50]!r}; it has {names}.")
     return found
-
-
-def read_target(schedule: str | None, workflow: str | None) -> str:
-    """Return what a pause is about: a schedule, or every schedule of a workflow."""
-    return schedule or OF_WORKFLOW + read_workflow(workflow or "")
 
 
 def _read(
