@@ -14,16 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.bulk_list import INDEX, QUEUE
-from roundsman.aws.dynamodb.codec import (
-    FLAG,
-    NUMBER,
-    TEXT,
-    TEXTS,
-    RecordTable,
-    expiry,
-    number,
-    text,
-)
+from roundsman.aws.dynamodb.codec import RecordTable, expiry, number, table_of, text
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
@@ -42,32 +33,17 @@ IS_NEW = f"attribute_not_exists({ID}) OR NOT attribute_type(Version, :n)"
 IS_AS_SEEN = "Version = :seen"
 IS_AS_READ = "#mark = :version"
 
-PAUSE: "RecordTable[Pause]" = FieldTable(
-    Pause, Field("Since", "since", NUMBER), Field("By", "by", TEXT), Field("Reason", "reason", TEXT)
-)
-SKIPPED: "RecordTable[SkippedRun]" = FieldTable(
-    SkippedRun,
-    Field("OrderId", "order_id", TEXT),
-    Field("At", "at", NUMBER),
-    Field("Reason", "reason", TEXT),
+PAUSE = table_of(Pause, Pause, without=("target",))
+SKIPPED = table_of(SkippedRun, SkippedRun)
+SKIPPED_LIST: "Kind[ItemReader, Value, tuple[SkippedRun, ...]]" = Kind(
+    "list of runs",
+    lambda reader, name: tuple(SKIPPED.read(one) for one in reader.list_of_maps(name)),
+    lambda runs: {"L": [{"M": SKIPPED.written(one)} for one in runs]},
 )
 RECORD: "RecordTable[ScheduleRecord]" = FieldTable(
     ScheduleRecord,
-    Field("Version", "version", NUMBER),
-    Field("Current", "current", TEXT, ""),
-    Field("BeganAt", "began_at", NUMBER, 0),
-    Field("FromQueue", "from_queue", FLAG, default=False),
-    Field("Queued", "queued", TEXTS, ()),
-    Field(
-        "Skipped",
-        "skipped",
-        Kind(
-            "list of runs",
-            lambda reader, name: tuple(SKIPPED.read(one) for one in reader.list_of_maps(name)),
-            lambda runs: {"L": [{"M": SKIPPED.written(one)} for one in runs]},
-        ),
-        (),
-    ),
+    *table_of(ScheduleRecord, ScheduleRecord, without=("name", "skipped")).fields,
+    Field("Skipped", "skipped", SKIPPED_LIST, ()),
 )
 
 
@@ -84,7 +60,9 @@ class DynamoSchedules:
 
     def pause(self, pause: Pause) -> None:
         """Store a pause, in place of the one of its target."""
-        self._update(PAUSES, "SET #mark = :pause", pause.target, {":pause": _pause_value(pause)})
+        self._update(
+            PAUSES, "SET #mark = :pause", pause.target, {":pause": {"M": PAUSE.written(pause)}}
+        )
 
     def resume(self, target: str) -> None:
         """Remove the pause of a target, if there is one."""
@@ -172,7 +150,3 @@ def _pause(target: str, value: "Value") -> Pause:
         return PAUSE.make(target=target, **PAUSE.values(reader))
     except UnreadableRecord:
         return Pause(target, 0, "somebody", "the pause cannot be read: resume it, or pause again")
-
-
-def _pause_value(pause: Pause) -> "Value":
-    return {"M": PAUSE.written(pause)}
