@@ -23,6 +23,7 @@ from roundsman.model.leases import Leases
 from roundsman.model.order_limit import LimitRow
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.schedules import Pause, ScheduleRecord
 from roundsman.model.task import Task
 from roundsman.model.wakes import Wake
 from roundsman.ports import (
@@ -51,6 +52,7 @@ from roundsman_testing.memory import (
     MemoryLeases,
     MemoryOrderLimits,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
     MemoryWakes,
@@ -101,19 +103,29 @@ READS = (
     *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
     *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
+    *("read_pauses", "read_schedule"),
 )
 STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "parked", "members")
 BATCH_READS = ("load", "load_eventually")
 """A load reads a batch only if the task has rows of settled steps."""
 
-CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
+CONDITIONAL_WRITES = (
+    "create",
+    "save",
+    "clear_owed",
+    "rearm",
+    "write_leases",
+    "note_call",
+    "write_schedule",
+)
 TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
 TABLE_CALLS = (
     *TASK_WRITES,
     *("load", "load_eventually", "order", "due", "parked", "members", "history"),
     *("read_board", "read_holds", "read_wakes", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
+    *("read_pauses", "read_schedule", "write_schedule", "mark_schedule", "unmark_schedule"),
     *("add_history", "erase_order", "erase_history"),
     *("write_leases", "open_group", "change_group", "remove_group", "write_limit"),
     *("write_wake", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
@@ -127,7 +139,7 @@ CALLS = (
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("erase_order", "erase_history"),
     *("open_group", "change_group", "remove_group", "write_limit"),
-    *("write_wake", "write_bulk", "close_bulk"),
+    *("write_wake", "write_bulk", "close_bulk", "mark_schedule", "unmark_schedule"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
@@ -530,6 +542,34 @@ class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
 
     def close(self, run: ListedRun) -> None:
         self._around("close_bulk", self._inner.close, run)
+
+
+class FaultySchedules(_Faulty[MemorySchedules]):
+    """ScheduleStore that injects faults into a MemorySchedules. What a person writes works.
+
+    A write whose answer was lost returns False, as if another write had come first.
+    """
+
+    def pauses(self) -> Sequence[Pause]:
+        return self._around("read_pauses", self._inner.pauses)
+
+    def pause(self, pause: Pause) -> None:
+        self._inner.pause(pause)
+
+    def resume(self, target: str) -> None:
+        self._inner.resume(target)
+
+    def read(self, schedule: str) -> ScheduleRecord:
+        return self._around("read_schedule", self._inner.read, schedule)
+
+    def write(self, record: ScheduleRecord, *, now: int) -> bool:
+        return self._around("write_schedule", self._inner.write, record, now=now)
+
+    def mark(self, record: ScheduleRecord) -> None:
+        self._around("mark_schedule", self._inner.mark, record)
+
+    def unmark(self, schedule: str, version: int) -> None:
+        self._around("unmark_schedule", self._inner.unmark, schedule, version)
 
 
 class FaultyOutbox:

@@ -27,6 +27,7 @@ from roundsman_testing.faults import (
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
+    FaultySchedules,
     FaultyStore,
 )
 from roundsman_testing.memory import (
@@ -36,6 +37,7 @@ from roundsman_testing.memory import (
     MemoryLeases,
     MemoryOrderLimits,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
 )
@@ -104,6 +106,7 @@ class Shells:
             clock=self.clock,
             shards=SHARDS,
             search_secret=MemorySearchSecret(tables=self.store.tables),
+            schedules=lambda: FaultySchedules(MemorySchedules(tables=self.store.tables), faults),
             order_retention=self.order_retention,
         )
 

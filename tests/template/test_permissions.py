@@ -219,7 +219,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "PutItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem", "UpdateItem"},
@@ -367,9 +367,10 @@ ENGINE_ROWS = {
     ("SupervisorRole", "DeleteItem"): {"limit#*"},
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
-    ("SubmissionRole", "GetItem"): {"search"},
-    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "search"},
-    ("SupervisorRole", "PutItem"): {"bulk#*", "leases", "limit#*"},
+    ("SubmissionRole", "GetItem"): {"search", "schedules", "schedule#*"},
+    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "schedule#*", "search"},
+    ("SubmissionRole", "UpdateItem"): {"bulk"},
+    ("SupervisorRole", "PutItem"): {"bulk#*", "leases", "limit#*", "schedule#*"},
 }
 
 
@@ -383,12 +384,16 @@ ENGINE_ROWS = {
     ),
     in_statement("SubmissionRole", "StoresPlansAndKeepsRejections", "Condition", None),
     of_rows("SubmissionRole", "MakesAndReadsTheSecretOfSearch", "search", "marks"),
+    of_rows("SubmissionRole", "SeesWhichSchedulesArePaused", "schedules", "marks"),
+    of_rows("SubmissionRole", "MarksTheSchedulesWhoseOrdersWait", "bulk", "marks"),
+    in_statement("SubmissionRole", "DecidesWhatBecomesOfTheRunsOfSchedules", "Condition", None),
     of_rows("SchedulerRole", "MakesTheSecretOfSearch", "search", "leases"),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )
 def test_the_engine_writes_its_own_rows_only(template: Document) -> None:
     """The scheduler failure groups and read marks, the supervisor these, leases and bulk runs,
-    submission plans; submission and the scheduler the secret of search."""
+    submission plans; submission and the scheduler the secret of search, submission and the
+    supervisor what becomes of the runs of schedules."""
     for (role, action), rows in ENGINE_ROWS.items():
         assert keys_granted(template, role, action, "ControlTable") == rows, role
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
         RunRequest,
     )
     from roundsman.model.order_limit import LimitRow
+    from roundsman.model.schedules import Pause, ScheduleRecord
     from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
@@ -465,6 +466,37 @@ class BulkRunStore(Protocol):
 
     def close(self, run: "ListedRun") -> None:
         """Remove the run from `open_runs`, unless there is a newer request."""
+
+
+class ScheduleStore(Protocol):
+    """Stores what becomes of the runs of recurring orders, in ControlTable.
+
+    See `roundsman.model.schedules`. `pause` and `resume` are the calls of a person.
+    """
+
+    def pauses(self) -> "Sequence[Pause]":
+        """Return all pauses, read consistently."""
+
+    def pause(self, pause: "Pause") -> None:
+        """Store a pause, in place of the one of its target."""
+
+    def resume(self, target: str) -> None:
+        """Remove the pause of a target, if there is one."""
+
+    def read(self, schedule: str) -> "ScheduleRecord":
+        """Return what is stored of a schedule, read consistently. Raises UnreadableRecord."""
+
+    def write(self, record: "ScheduleRecord", *, now: int) -> bool:
+        """Store the record at `now` (epoch ms), if the stored version is the one before.
+
+        False if it is not: another write came first, or the answer to this one was lost.
+        """
+
+    def mark(self, record: "ScheduleRecord") -> None:
+        """Let the supervisor look at the orders of the schedule that wait."""
+
+    def unmark(self, schedule: str, version: int) -> None:
+        """Remove the mark of a schedule, if it has this version."""
 
 
 class Outbox(Protocol):

@@ -6,6 +6,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
 from roundsman.model.order_limit import waits_for_turn
+from roundsman.model.schedules import is_queued
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
@@ -42,7 +43,8 @@ def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) 
     if task.ended:
         return left_out_words(task)
     if task.state is TaskState.SCHEDULED:
-        return f"starts at {second(task.start_at)}, as it asked"
+        asked = f"starts at {second(task.start_at)}, as it asked"
+        return "waits for the order of an earlier run to end" if is_queued(task) else asked
     return _waits(task, plan, holds) or "waits for the scheduler"
 
 

@@ -66,7 +66,7 @@ OTHERWISE_PLAN_VERSION = 6
 """The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
 the step."""
 NEWEST_PLAN_VERSION = 7
-"""The version of a plan with a limit, in which enough of many steps have to succeed, or in which the
+"""The version of a plan with a limit, with steps of which enough have to succeed, or in which the
 type of an error decides what follows. Code that reads only version 6 would begin all orders at
 once, would wait for all steps, and would treat all errors alike."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))

@@ -857,6 +857,14 @@ class Workflow:
 
         example = 'declarations, such as (From(topic="orders"),)'
         check_tuple(f"{where}: events", self.events, (From,), example)
+        awaited = {step.signal for step in self.all_steps if isinstance(step, Signal)}
+        for one in self.events:
+            if one.signal not in (None, *awaited):
+                known = ", ".join(sorted(awaited)) or "none"
+                raise DefinitionError(
+                    f"{where}: no step waits for the signal {one.signal!r} of {one}; the signals "
+                    f"are: {known}"
+                )
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from roundsman.aws.dynamodb.bulk_list import ListedWork
 from roundsman.aws.handlers import supervisor
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.aws.tracing import OFF
@@ -87,7 +88,7 @@ def tick(
     )
     monkeypatch.setattr(supervisor, "_wake_ports", lambda *_: ports)
     monkeypatch.setattr(supervisor, "parts_of", lambda _: parts)
-    monkeypatch.setattr(supervisor, "has_open_runs", lambda *_: True)
+    monkeypatch.setattr(supervisor, "listed_work", lambda *_: ListedWork(open_runs=True))
     monkeypatch.setattr(
         supervisor,
         "_bulk_runs",
