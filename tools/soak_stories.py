@@ -319,11 +319,14 @@ def with_policies(chance: Random, workflow: Workflow) -> Workflow:
 
 
 def _with_newest_shapes(seed: int, workflow: Workflow) -> Workflow:
-    """The workflow, in some stories with quorums, and in some with policies by error type."""
+    """The workflow, in some stories with quorums, with policies by error type, or with a limit."""
     if chance := some_stories("enough", seed, ENOUGH):
         workflow = with_quorums(chance, workflow)
     if chance := some_stories("policies", seed, BY_TYPE):
         workflow = with_policies(chance, workflow)
+    if chance := some_stories("limits", seed, LIMITING):
+        limit = Limit(by="input.total", at_once=chance.randint(1, 2))
+        workflow = replace(workflow, limit=limit)
     return workflow
 
 
@@ -520,9 +523,6 @@ class Story:
         self.masking = some_stories("masks", seed, MASKING)
         if self.masking is not None:
             workflow = replace(workflow, masked=("token",))
-        if limiting := some_stories("limits", seed, LIMITING):
-            limit = Limit(by="input.total", at_once=limiting.randint(1, 2))
-            workflow = replace(workflow, limit=limit)
         self.parking = some_stories("holds", seed, PARKING)
         moving = some_stories("moves", seed, MOVING)
         self.newer = newer_version(moving, workflow) if moving else None
