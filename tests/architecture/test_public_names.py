@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 ROOTS = {"roundsman": ROOT / "layers" / "core", "roundsman_console": ROOT / "console"}
 PUBLIC = {
     "roundsman": {
+        "ANY",
         "Agent",
         "AnyOf",
         "Archive",
@@ -29,6 +30,7 @@ PUBLIC = {
         "Limit",
         "Masked",
         "NamedStep",
+        "NextAgent",
         "NotYet",
         "Pattern",
         "PermanentError",
@@ -38,6 +40,7 @@ PUBLIC = {
         "Retry",
         "RoundsmanError",
         "Signal",
+        "Skip",
         "Sleep",
         "SleepUntil",
         "Step",

@@ -26,6 +26,7 @@ from roundsman_testing.faults import (
     FaultyGroups,
     FaultyHolds,
     FaultyLeases,
+    FaultyOrderLimits,
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
@@ -68,6 +69,7 @@ def tick(
         groups=FaultyGroups(shells.groups, faults),
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
+        limits=FaultyOrderLimits(shells.limits, faults),
     )
     bulk = BulkPorts(
         runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
