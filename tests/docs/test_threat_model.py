@@ -170,10 +170,8 @@ def test_an_action_of_another_kind_is_an_error_until_the_table_has_a_place_for_i
 def test_what_a_policy_for_people_changes_is_in_its_row(stacks: Stacks) -> None:
     reads, writes, messages, also = row(rights_of_people(*stacks), "OperatorPolicy")
     assert reads == "`ControlTable` (row `rejected#*`); `TasksTable`"
-    assert (
-        writes
-        == "`ControlTable` (update rows `holds`, `notes`, `notes#*`, `schedules`; put row `limit#*`)"
-    )
+    updated = "update rows `holds`, `notes`, `notes#*`, `schedules`"
+    assert writes == f"`ControlTable` ({updated}; put row `limit#*`)"
     assert messages.startswith("delete `RejectedQueue`")
     assert "`lambda:InvokeFunction` on `SubmissionFunction`" in also
     put("OperatorPolicy/PolicyDocument/Statement/2/Action", "sqs:ReceiveMessage").make(stacks[0])

@@ -31,7 +31,12 @@ from roundsman_testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryWakes
+from roundsman_testing.memory import (
+    MemoryBulkRuns,
+    MemoryHolds,
+    MemoryOrderLimits,
+    MemoryWakes,
+)
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -69,7 +74,7 @@ def tick(
         groups=FaultyGroups(shells.groups, faults),
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
-        limits=FaultyOrderLimits(shells.limits, faults),
+        limits=FaultyOrderLimits(MemoryOrderLimits(tables=shells.store.tables), faults),
     )
     bulk = BulkPorts(
         runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
