@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import boto3
 import pytest
+from botocore.config import Config
 
 from roundsman.errors import RoundsmanError
 from roundsman_console.aws import ping
 from roundsman_console.aws.ping import Ping, StackPing, ahead_of
 from roundsman_console.base.errors import InspectorError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 DATE, AT = "Fri, 15 Jan 2027 08:00:00 GMT", 1_800_000_000_000
 Answer = Callable[[Mapping[str, object], str, int], None]
@@ -73,12 +77,15 @@ def test_another_refusal_is_none_of_a_table(answers: Answer) -> None:
 def test_a_ping_is_given_up_after_two_seconds_and_not_tried_again(
     answers: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = list[object]()
+    made = list[Config]()
     make = boto3.client
-    monkeypatch.setattr(
-        boto3, "client", lambda name, config: made.append(config) or make(name, config=config)
-    )
+
+    def client(name: Literal["dynamodb"], config: Config) -> "DynamoDBClient":
+        made.append(config)
+        return make(name, config=config)
+
+    monkeypatch.setattr(boto3, "client", client)
     StackPing("control", compares_clocks=True)
-    (config,) = made
-    assert (config.connect_timeout, config.read_timeout) == (2, 2)
-    assert config.retries["total_max_attempts"] == 1
+    (config,) = map(vars, made)
+    assert (config["connect_timeout"], config["read_timeout"]) == (2, 2)
+    assert config["retries"]["total_max_attempts"] == 1
