@@ -56,6 +56,7 @@ def addresses(desk: Person) -> dict[str, str]:
         "waits": "/orders/ord-6001",
         "groups": "/groups",
         "group": f"/groups/{groups[0]['group']}",
+        "schedules": "/schedules",
         "shift": "/shift",
         "dead-letters": "/dead-letters",
         "rejected": "/rejected",

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import boto3
 import pytest
 
 from roundsman.definition.recurrence import Recurrence
 from roundsman.model.instants import second
 from roundsman.model.schedules import ScheduleRecord, SkippedRun
 from roundsman_console.aws.stack import find_stack
-from tests.console.test_schedules import EXPRESSION, ZONE, event, made_schedules
+from tests.console.test_schedules import EXPRESSION, NAMES, ZONE, event, made_schedules
 from tests.web.browsers import Browser
 
 HOSTILE = "</td><script>alert(1)</script>"
@@ -41,6 +42,19 @@ def test_the_page_has_next_runs_what_waits_and_what_was_skipped(shown: Browser) 
     assert "<script>alert(1)" not in page
     for verb in ("pause", "run", "backfill"):
         assert f'href="/commands/schedules-{verb}?schedule=weekly"' in page
+
+
+def test_a_schedule_that_is_off_in_aws_says_so_and_has_no_next_run(shown: Browser) -> None:
+    client = boto3.client("scheduler")
+    found = client.get_schedule(Name=NAMES[0])
+    names = ("FlexibleTimeWindow", "Name", "ScheduleExpression", "Target")
+    client.update_schedule(**{name: found[name] for name in names}, State="DISABLED")  # type: ignore[literal-required]
+    page = shown.page("/schedules")
+    assert "off in AWS" in page
+    assert "no run is known" in page
+    lines = shown.operator.types("schedules", "ls").stdout
+    assert "It is off in AWS." in lines
+    assert "No next run is known." in lines
 
 
 def test_a_schedule_is_paused_and_resumed_by_its_forms(shown: Browser) -> None:

@@ -13,6 +13,7 @@ from roundsman_testing import Mishaps, TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import a_step, a_workflow, since_morning
+from tests.world.test_audit import audit, broken
 
 pay = a_step("pay")
 SLOW = a_workflow(pay, Sleep(name="settle", for_=timedelta(minutes=90), after=(pay,)))
@@ -164,6 +165,14 @@ def test_an_order_that_waits_can_be_cancelled_and_the_next_one_takes_its_place()
     world.run()
     done = TaskState.COMPLETED
     assert states(world, orders) == [done, TaskState.CANCELLED, done]
+
+
+def test_an_audit_of_orders_that_waited_finds_no_broken_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(SLOW)
+    waits(world)
+    assert broken(audit(world, monkeypatch)) == []
 
 
 def test_two_supervisors_begin_an_order_that_waits_once() -> None:

@@ -10,7 +10,7 @@ from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.schedules import Overlap, RecurringRun
 from roundsman.submission.events import EventReader
-from roundsman.submission.processing import read_processing
+from roundsman.submission.processing import OVERLAPS, read_processing
 from roundsman.submission.submission import ValidOrder
 from tests.support.orders_samples import (
     GOOD,
@@ -339,6 +339,7 @@ def test_a_start_too_far_ahead_is_one_problem() -> None:
 
 
 def test_what_a_run_may_say_is_of_a_run_only() -> None:
+    assert (*Overlap,) == OVERLAPS
     sentence = "is only for the run of a schedule: add processing.run"
     assert problems_of(overlap="skip", evenIfPaused=True) == [
         f"processing.evenIfPaused: {sentence}",

@@ -41,7 +41,6 @@ from roundsman.model.json import (
     size_in_bytes,
 )
 from roundsman.model.record_limits import LARGEST_SIGNAL
-from roundsman.model.schedules import RecurringRun
 from roundsman.ports import EventSources
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, EventOfOrder, SignalSent, ValidOrder
@@ -197,7 +196,9 @@ class EventReader:
         problems = problems or _not_text(event) or not_kept(body)
         run = None
         if order_id is not None and processing.run:
-            run = RecurringRun(order_id, processing.overlap, processing.even_if_paused)
+            from roundsman.model.schedules import Overlap, RecurringRun  # late: few orders recur
+
+            run = RecurringRun(order_id, Overlap(processing.overlap), processing.even_if_paused)
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
         if problems or processing.workflow is None or order_id is None:

@@ -18,13 +18,13 @@ from roundsman.model.instants import (
 )
 from roundsman.model.json import Json
 from roundsman.model.priority import Priority
-from roundsman.model.schedules import Overlap
 
 DAY = 86_400
 FARTHEST_AHEAD = 366 * DAY  # a later start is more likely a wrong unit than intended
 LONGEST_TASK = 366 * DAY
 LONGEST_RETENTION = 3_660 * DAY  # ten years, the longest common retention of accounting records
 LONGEST_URL = 512
+OVERLAPS = ("allow", "skip", "queue")  # `roundsman.model.schedules.Overlap`, needed rarely
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class ProcessingFields(TypedDict, total=False):
     # A schedule sends the same event each time; `run` distinguishes them (see `Processing.run`).
     run: _Instant | None
     # What becomes of the run while the order of an earlier one is open.
-    overlap: Annotated[str, Pattern("|".join(Overlap), ", ".join(Overlap))] | None
+    overlap: Annotated[str, Pattern("|".join(OVERLAPS), ", ".join(OVERLAPS))] | None
     evenIfPaused: bool | None
     # The tenant becomes the SQS message group id of the order's requests, so it is limited to the
     # characters that SQS allows there.
@@ -73,7 +73,8 @@ class Processing:
     run: str = ""
     """The suffix of the order's id for one run of a schedule (`20261201T090000Z`); empty for an
     order that no schedule sent. Two deliveries of one run therefore have the same order id."""
-    overlap: Overlap = Overlap.ALLOW
+    overlap: str = OVERLAPS[0]
+    """One of OVERLAPS."""
     even_if_paused: bool = False
 
 
@@ -175,7 +176,7 @@ def _checked(
             problems.append(
                 Problem("processing.run", "is before the year 1 or after the year 9999 in UTC")
             )
-    overlap = Overlap(_taken(valid, "overlap", str) or Overlap.ALLOW)
+    overlap = _taken(valid, "overlap", str) or OVERLAPS[0]
     return Processing(workflow, options, problems, run, overlap, valid.get("evenIfPaused") is True)
 
 

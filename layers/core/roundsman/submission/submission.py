@@ -5,6 +5,7 @@ It also passes an application's cancellation of an order, or a signal to it, on 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
@@ -12,7 +13,6 @@ from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource, Signalled
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
-from roundsman.model.schedules import QUEUED_FOR, Fate, RecurringRun
 from roundsman.model.task import Owed, Task
 from roundsman.ports import (
     Clock,
@@ -27,6 +27,9 @@ from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import APPLICATION, command_of
 from roundsman.wire.messages import status_body
+
+if TYPE_CHECKING:
+    from roundsman.model.schedules import RecurringRun
 
 WAITS_FOR_ORDER = 5 * MINUTE
 """How long a cancellation of an order without a task, or a signal to it, is tried again, in ms."""
@@ -53,7 +56,7 @@ class ValidOrder:
     key order, white space or `processing`."""
     plan: Plan
     options: ProcessingOptions
-    run: RecurringRun | None = None
+    run: "RecurringRun | None" = None
     """The run of a schedule that it is; None for any other order."""
 
 
@@ -133,7 +136,8 @@ class Submission:
         """
         now, options, reason = self.clock(), order.options, "accepted"
         if order.run is not None:
-            from roundsman.submission.recurring import decided  # late: few orders recur
+            from roundsman.model.schedules import QUEUED_FOR, Fate  # late: few orders recur
+            from roundsman.submission.recurring import decided
 
             decision = decided(order, order.run, self.schedules(), self.tasks, now)
             if decision.fate is Fate.SKIPPED:
