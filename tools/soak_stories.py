@@ -294,6 +294,7 @@ def with_quorums(chance: Random, workflow: Workflow) -> Workflow:
         for step in steps
         if step.name not in followed and step.enough is None and step.name != (point and point.name)
     ]
+    last = [step for step in last if {*step.after_names()} == {*last[0].after_names()}]
     if len(last) > 1:
         names = [step.name for step in last]
         after = AnyOf(*names, enough=chance.randint(1, len(names)))

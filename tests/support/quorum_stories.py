@@ -92,12 +92,12 @@ def _kept(*acts: Callable[[World], object]) -> Callable[[], World]:
 
 
 def it_never_began() -> World:
-    """`sea` comes after another step, which is still at its agent."""
-    before = step("before")
-    sea = step("sea", before, compensation=FENCED)
-    air = step("air", compensation=FENCED)
-    world = begun(before, sea, air, step("book", AnyOf(air, sea)))
-    world.succeeds("air")
+    """The signal has come before the order starts, so `sea` is never asked."""
+    accepted = Signal("accepted", within=timedelta(minutes=50))
+    sea = step("sea", compensation=FENCED)
+    world = World(plan(accepted, sea, step("book", AnyOf(accepted, sea))))
+    world.signal("accepted")
+    world.start()
     return world
 
 

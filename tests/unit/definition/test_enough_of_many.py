@@ -94,6 +94,16 @@ LATER = Sleep(name="later", for_=AIR.complete_within)
             "and has enough itself; give the number in one of the two places",
         ),
         (
+            lambda: workflow(
+                step("ask", compensation=FENCED),
+                AIR,
+                step("rail", "ask", compensation=FENCED),
+                step("book", AnyOf("air", "rail")),
+            ),
+            "and comes after 'ask', which does not come before all of them, and would stand if "
+            "'rail' is not needed; make both one step, or put 'ask' before all of them",
+        ),
+        (
             lambda: workflow(AIR, SEA, BOOK, point_of_no_return=AIR),
             "and is the point of no return, which may not be undone",
         ),

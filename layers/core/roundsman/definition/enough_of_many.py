@@ -1,6 +1,7 @@
 """Checks of workflows in which only enough of many steps have to succeed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 
 from roundsman.definition.expressions import read_without_default
 from roundsman.definition.workflow import AnyOf, Step, Workflow
@@ -11,6 +12,7 @@ def check_enough_of_many(where: str, workflow: Workflow) -> None:
     """Raise DefinitionError for a step of an AnyOf, or an item of a list with `enough`, that cannot
     be one of many: the rest of the workflow needs it, or what it has done could not be undone."""
     listed = {step.name: step for step in workflow.steps}
+    before = _before(workflow.steps)
     for step in workflow.steps:
         if step.enough is not None:
             _check_member(f"{where}: step {step.name!r} has enough={step.enough}", step, workflow)
@@ -24,6 +26,7 @@ def check_enough_of_many(where: str, workflow: Workflow) -> None:
                     f"{place}, and has enough itself; give the number in one of the two places"
                 )
             _check_member(place, member, workflow)
+            _check_begins_with_all(place, name, [before[one] for one in step.after_names()], before)
             _check_only_follower(place, member, step, workflow.steps)
             _check_reads(place, name, workflow.steps)
 
@@ -38,6 +41,31 @@ def _check_member(place: str, step: Step, workflow: Workflow) -> None:
         raise DefinitionError(
             f"{place}, and has no compensation, so what it has done could not be undone if it is "
             "not needed; give it a compensation, or keep=True if that may stay"
+        )
+
+
+def _before(steps: Sequence[Step]) -> Mapping[str, frozenset[str]]:
+    """The names of all direct and indirect predecessors of each step."""
+    after = {step.name: step.after_names() for step in steps}
+    found: dict[str, frozenset[str]] = {}
+    for name in TopologicalSorter(after).static_order():
+        found[name] = frozenset(after[name]).union(*(found[one] for one in after[name]))
+    return found
+
+
+def _check_begins_with_all(
+    place: str,
+    name: str,
+    of_members: Sequence[frozenset[str]],
+    before: Mapping[str, frozenset[str]],
+) -> None:
+    """What comes before one of the steps only would go on, and stand, if that is not needed."""
+    apart = sorted(before[name] - frozenset.intersection(*of_members))
+    if apart:
+        raise DefinitionError(
+            f"{place}, and comes after {apart[0]!r}, which does not come before all of them, and "
+            f"would stand if {name!r} is not needed; make both one step, or put {apart[0]!r} "
+            "before all of them"
         )
 
 

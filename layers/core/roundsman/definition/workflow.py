@@ -219,8 +219,9 @@ class AnyOf:
     The step begins when `enough` of these steps have succeeded. The others are not needed then: one
     that has not begun is Skipped, and one that may have taken effect is undone and then Skipped.
     The step does not wait for that, and the task is not Completed before it. As soon as so many
-    have failed that `enough` cannot succeed any more, the task fails by the last one's strategy. A
-    step with `for_each` is one of these steps, with all of its items. Raises DefinitionError if it
+    have failed that `enough` cannot succeed any more, the task fails by the last one's strategy.
+    What comes before one of these steps comes before all of them, and nothing else comes after
+    them. A step with `for_each` is one of them, with all of its items. Raises DefinitionError if it
     can never be so.
     """
 
