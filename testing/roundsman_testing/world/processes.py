@@ -31,6 +31,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, Hold, on_orders
 from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
+from roundsman.model.order_limit import waits_since
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.search import keys_of_value
@@ -563,11 +564,11 @@ class Processes:
         `last` is the instant of the last tick. Ticks before the result would find nothing. A run
         that is not `bounded` does not wait for failure groups that were alerted, because their
         members are counted from time to time without end, nor for orders of which only a person
-        knows the missing result, which are looked at each day.
+        knows the missing result, or that wait for their turn behind such ones: they are looked at
+        each day.
         """
-        tasks = self.watch.tasks
         task = min(
-            (at for name, at in self.watch.due.items() if bounded or not needs_result(tasks[name])),
+            (at for name, at in self.watch.due.items() if bounded or not self._needs_person(name)),
             default=None,
         )
         instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]
@@ -582,6 +583,14 @@ class Processes:
             return None
         earliest = max(last + self.interval, min(instants))
         return last + -(-(earliest - last) // self.interval) * self.interval
+
+    def _needs_person(self, name: str) -> bool:
+        """Whether an order waits for nothing but a missing result, its own or that of others."""
+        task, tasks = self.watch.tasks[name], self.watch.tasks.values()
+        if waits_since(task) is None:
+            return needs_result(task)
+        under_way = [one for one in tasks if one.limit == task.limit and one.has_turn]
+        return bool(under_way) and all(map(needs_result, under_way))
 
     def _clock_of(self, part: str) -> Clock:
         ahead = self._skew.get(part, 0)
