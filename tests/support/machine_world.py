@@ -7,7 +7,7 @@ from itertools import count
 from typing import TypedDict, Unpack
 
 from roundsman.definition.plan import Plan, plan_of
-from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Workflow
+from roundsman.definition.workflow import Compensation, Limit, Retry, Step, Strategy, Workflow
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -40,6 +40,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
+from roundsman.model.order_limit import Turn
 from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
@@ -115,6 +116,7 @@ class WorkflowOptions(TypedDict, total=False):
     point_of_no_return: Step | None
     masked: tuple[str, ...]
     deadline: timedelta
+    limit: Limit
     may_add: tuple[Step, ...]
     most_added: int
     may_add_after_no_return: tuple[Step, ...]
@@ -144,6 +146,7 @@ class World:
     order: Json = None
     agents: Agents = field(default_factory=dict)
     queues: SchedulerQueues = NOTHING_KNOWN
+    turn: Turn | None = None
     jitter: float = 0.5
     now: int = T0
     stored_plan: bool = True
@@ -154,7 +157,8 @@ class World:
     _nonces: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.task = new_task(self.plan, "ord-1", self.options, self.now, shards=16)
+        limit = None if self.plan.limit is None else "its key"
+        self.task = new_task(self.plan, "ord-1", self.options, self.now, shards=16, limit=limit)
         self.task = replace(self.task, shard=3, lane=OPEN)
 
     # --- events ------------------------------------------------------------------------------
@@ -192,6 +196,7 @@ class World:
             jitter=self.jitter,
             next_plan=self.next_plan,
             queues=self.queues,
+            turn=self.turn,
         )
 
     def start(self, claimant: Claimant | None = None) -> Decision:

@@ -567,10 +567,10 @@ class Processes:
         knows the missing result, or that wait for their turn behind such ones: they are looked at
         each day.
         """
-        task = min(
-            (at for name, at in self.watch.due.items() if bounded or not self._needs_person(name)),
-            default=None,
-        )
+        due = {name: at for name, at in self.watch.due.items() if bounded or not self._lacks(name)}
+        if not bounded and all(map(self._waits_for_person, due)):
+            due = {}
+        task = min(due.values(), default=None)
         instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]
         instants += [
             group.look_at if _is_counted(group) else group.alerting_until
@@ -584,13 +584,15 @@ class Processes:
         earliest = max(last + self.interval, min(instants))
         return last + -(-(earliest - last) // self.interval) * self.interval
 
-    def _needs_person(self, name: str) -> bool:
-        """Whether an order waits for nothing but a missing result, its own or that of others."""
+    def _lacks(self, name: str) -> bool:
+        return needs_result(self.watch.tasks[name])
+
+    def _waits_for_person(self, name: str) -> bool:
+        """Whether an order waits for its turn only behind such that wait for a missing result."""
         task, tasks = self.watch.tasks[name], self.watch.tasks.values()
-        if waits_since(task) is None:
-            return needs_result(task)
         under_way = [one for one in tasks if one.limit == task.limit and one.has_turn]
-        return bool(under_way) and all(map(needs_result, under_way))
+        waits = waits_since(task) is not None and bool(under_way)
+        return waits and all(map(needs_result, under_way))
 
     def _clock_of(self, part: str) -> Clock:
         ahead = self._skew.get(part, 0)
