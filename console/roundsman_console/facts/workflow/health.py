@@ -306,9 +306,11 @@ def _failing(
     if stretch is None:
         return None
     first, last = stretch
-    attempts, failed = (_sum([one[which] for one in parts[first : last + 1]]) for which in (0, 1))
-    share = share_of(attempts, failed)
-    if share is None or share <= most or (failed or 0) < LEAST_FAILURES:
+    attempts, failed = (
+        _sum([one[which] for one in parts[first : last + 1]]) or 0 for which in (0, 1)
+    )
+    share = failed / attempts  # a bad part has attempts
+    if share <= most or failed < LEAST_FAILURES:
         return None
 
     def words(when: str) -> str:
@@ -393,8 +395,8 @@ def _sentence(health: Health) -> str:
         return "CloudWatch has no figure of this stack in this period."
     if not any(one.attempts for one in health.steps):
         return "CloudWatch has no attempt of these steps in this period."
-    worse = [one for one in health.steps if one.worse is not None]
-    said = [f"{one.step}: {one.worse.words}." for one in worse[:MOST_NAMED] if one.worse]
+    worse = [f"{one.step}: {one.worse.words}." for one in health.steps if one.worse is not None]
+    said = worse[:MOST_NAMED]
     if len(worse) > MOST_NAMED:
         said.append(f"{counted(len(worse) - MOST_NAMED, 'other step')} did worse than usual, too.")
     compared = [one for one in health.steps if one.attempts and one.is_known]
