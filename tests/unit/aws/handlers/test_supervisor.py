@@ -29,7 +29,7 @@ from roundsman_testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryWakes
+from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryOrderLimits, MemoryWakes
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -67,6 +67,7 @@ def tick(
         groups=FaultyGroups(shells.groups, faults),
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
+        limits=MemoryOrderLimits,
     )
     bulk = BulkPorts(
         runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
