@@ -194,7 +194,7 @@ def test_a_group_is_found_by_its_index_in_pages_and_by_what_the_records_say_now(
 
 WAITS = step_record(failure_count=1, not_before=AT, error=StepError("TransientError", "503"))
 ITEM = step_record(process_state=ProcessState.PROCESSING, started_at=AT)
-SKIPPED = step_record(process_state=ProcessState.SKIPPED)
+SKIPPED = step_record(process_state=ProcessState.SKIPPED, error=StepError("Full", "no room"))
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.instants import DAY
 from roundsman.model.json import Json
+from roundsman.model.order_limit import Turn
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.situations import AtAgent, AwaitsCallback, End, Ended
 from roundsman.model.states import ProcessState, TaskState
@@ -114,6 +115,7 @@ def no_lock_fence(patch: Patch) -> None:
         jitter: float,
         next_plan: Plan | None = None,
         queues: SchedulerQueues = NOTHING_KNOWN,
+        turn: Turn | None = None,
     ) -> Decision:
         if isinstance(event, Replied):
             event = replace(event, lock=task.step(event.step).locked_by or event.lock)
@@ -127,6 +129,7 @@ def no_lock_fence(patch: Patch) -> None:
             jitter=jitter,
             next_plan=next_plan,
             queues=queues,
+            turn=turn,
         )
 
     patch.setattr(scheduler, "decide", decide)

@@ -11,6 +11,7 @@ from roundsman.definition.workflow import (
     AnyOf,
     Compensation,
     ErrorPolicy,
+    Limit,
     Retry,
     Step,
     Strategy,
@@ -48,6 +49,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
+from roundsman.model.order_limit import Turn
 from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
@@ -127,6 +129,7 @@ class WorkflowOptions(TypedDict, total=False):
     point_of_no_return: Step | None
     masked: tuple[str, ...]
     deadline: timedelta
+    limit: Limit
     may_add: tuple[Step, ...]
     most_added: int
     may_add_after_no_return: tuple[Step, ...]
@@ -156,6 +159,7 @@ class World:
     order: Json = None
     agents: Agents = field(default_factory=dict)
     queues: SchedulerQueues = NOTHING_KNOWN
+    turn: Turn | None = None
     jitter: float = 0.5
     now: int = T0
     stored_plan: bool = True
@@ -166,7 +170,8 @@ class World:
     _nonces: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.task = new_task(self.plan, "ord-1", self.options, self.now, shards=16)
+        limit = None if self.plan.limit is None else "its key"
+        self.task = new_task(self.plan, "ord-1", self.options, self.now, shards=16, limit=limit)
         self.task = replace(self.task, shard=3, lane=OPEN)
 
     # --- events ------------------------------------------------------------------------------
@@ -204,6 +209,7 @@ class World:
             jitter=self.jitter,
             next_plan=self.next_plan,
             queues=self.queues,
+            turn=self.turn,
         )
 
     def start(self, claimant: Claimant | None = None) -> Decision:

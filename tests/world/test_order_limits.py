@@ -435,3 +435,20 @@ def test_an_order_that_is_cancelled_as_it_begins_leaves_no_turn() -> None:
     assert done == ["parked"]
     assert world.task("a").state is TaskState.CANCELLED
     assert row(world, "a") == LimitRow()
+
+
+def test_an_order_that_awaits_a_result_keeps_its_turn_until_a_person_gives_it() -> None:
+    short = replace(reserve, result_limit=50)
+    world = World(
+        replace(
+            STORY, steps=(short, replace(charge, after=(short,), when="results.reserve == 'x'"))
+        )
+    )
+    world.on("reserve").returns("x" * 100, times=1)
+    orders = submitted(world, "a", "b")
+    world.run()
+    assert world.task("a").step("reserve").awaits_result
+    assert world.task("b").state is TaskState.RETRY, "the run ends: only a person knows the result"
+    world.give_results("x")
+    assert ends(world, orders) == orders
+    assert {world.task(each).state for each in orders} == {TaskState.COMPLETED}

@@ -31,6 +31,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, Hold, on_orders
 from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
+from roundsman.model.order_limit import waits_since
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.schedules import QueueStep, next_step, open_order
@@ -595,13 +596,13 @@ class Processes:
         `last` is the instant of the last tick. Ticks before the result would find nothing. A run
         that is not `bounded` does not wait for failure groups that were alerted, because their
         members are counted from time to time without end, nor for orders of which only a person
-        knows the missing result, which are looked at each day.
+        knows the missing result, or that wait for their turn behind such ones: they are looked at
+        each day.
         """
-        tasks = self.watch.tasks
-        task = min(
-            (at for name, at in self.watch.due.items() if bounded or not needs_result(tasks[name])),
-            default=None,
-        )
+        due = {name: at for name, at in self.watch.due.items() if bounded or not self._lacks(name)}
+        if not bounded and all(map(self._waits_for_person, due)):
+            due = {}
+        task = min(due.values(), default=None)
         instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]
         instants += [
             group.look_at if _is_counted(group) else group.alerting_until
@@ -614,6 +615,16 @@ class Processes:
             return None
         earliest = max(last + self.interval, min(instants))
         return last + -(-(earliest - last) // self.interval) * self.interval
+
+    def _lacks(self, name: str) -> bool:
+        return needs_result(self.watch.tasks[name])
+
+    def _waits_for_person(self, name: str) -> bool:
+        """Whether an order waits for its turn only behind such that wait for a missing result."""
+        task, tasks = self.watch.tasks[name], self.watch.tasks.values()
+        under_way = [one for one in tasks if one.limit == task.limit and one.has_turn]
+        waits = waits_since(task) is not None and bool(under_way)
+        return waits and all(map(needs_result, under_way))
 
     def _clock_of(self, part: str) -> Clock:
         ahead = self._skew.get(part, 0)

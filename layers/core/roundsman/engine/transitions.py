@@ -351,8 +351,10 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ACTIVE, TaskEvent.INSPECT): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    # Pending: it is the order's turn, and it begins with a sleep.
-    (T.RETRY, TaskEvent.START): _to(T.PENDING, T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    # Pending, Completed: it has waited for its turn, and begins with a sleep.
+    (T.RETRY, TaskEvent.START): _to(
+        T.PENDING, T.ACTIVE, T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE
+    ),
     # Pending: an earlier attempt has succeeded, and a sleep follows.
     (T.RETRY, TaskEvent.REPLIED): _to(
         T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED

@@ -26,17 +26,11 @@ from roundsman_testing.faults import (
     FaultyGroups,
     FaultyHolds,
     FaultyLeases,
-    FaultyOrderLimits,
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
 )
-from roundsman_testing.memory import (
-    MemoryBulkRuns,
-    MemoryHolds,
-    MemoryOrderLimits,
-    MemoryWakes,
-)
+from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryOrderLimits, MemoryWakes
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -74,7 +68,7 @@ def tick(
         groups=FaultyGroups(shells.groups, faults),
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
-        limits=FaultyOrderLimits(MemoryOrderLimits(tables=shells.store.tables), faults),
+        limits=MemoryOrderLimits,
     )
     bulk = BulkPorts(
         runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
