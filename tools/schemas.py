@@ -47,6 +47,7 @@ from roundsman_console.facts.order import documents as tasks
 from roundsman_console.facts.order import why_facts
 from roundsman_console.facts.orders import export as exports
 from roundsman_console.facts.overview import stats
+from roundsman_console.facts.schedule.reading import Schedules
 from roundsman_console.facts.set_aside import documents as dead_letters
 from roundsman_console.facts.shift import report as shift
 from roundsman_console.facts.table import record as tables
@@ -102,6 +103,7 @@ DOCUMENTS: Mapping[str, object] = {
     **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesReport),
     "services": services.ServicesDocument,
     "ui": ui.UiDocument,
+    "schedules ls": Schedules,
     "shift": shift.Shift,
     "show": tasks.TaskDocument,
     "smoke": smoke.SmokeDocument,

@@ -12,6 +12,7 @@ from roundsman import (
     Compensation,
     Done,
     Json,
+    Limit,
     NamedStep,
     PermanentError,
     Priority,
@@ -78,6 +79,9 @@ it."""
 
 FORGETTING = 0.1
 """The share of stories in which services find effects by their keys for a time only."""
+
+LIMITING = 0.15
+"""The share of stories in which a limit counts the orders of one total."""
 
 POLLING = 0.2
 """The share of stories in which one step is polled."""
@@ -315,11 +319,14 @@ def with_policies(chance: Random, workflow: Workflow) -> Workflow:
 
 
 def _with_newest_shapes(seed: int, workflow: Workflow) -> Workflow:
-    """The workflow, in some stories with quorums, and in some with policies by error type."""
+    """The workflow, in some stories with quorums, with policies by error type, or with a limit."""
     if chance := some_stories("enough", seed, ENOUGH):
         workflow = with_quorums(chance, workflow)
     if chance := some_stories("policies", seed, BY_TYPE):
         workflow = with_policies(chance, workflow)
+    if chance := some_stories("limits", seed, LIMITING):
+        limit = Limit(by="input.total", at_once=chance.randint(1, 2))
+        workflow = replace(workflow, limit=limit)
     return workflow
 
 

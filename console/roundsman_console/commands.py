@@ -21,7 +21,7 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
     DEVELOP: ("submit", "smoke"),
     LOOK: (
         *("show", "ls", "timeline", "why", "diff", "stats", "watch", "export", "alerts", "groups"),
-        *("shift", "workflows", "agents", "doctor", "audit", "cost", "ui"),
+        *("shift", "workflows", "schedules", "agents", "doctor", "audit", "cost", "ui"),
     ),
     REPAIR: (
         *("resubmit", "undo", "cancel", "resolve", "answer", "signal", "extend", "run", "move"),

@@ -20,8 +20,10 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Leases
+from roundsman.model.order_limit import LimitRow
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.schedules import Pause, ScheduleRecord
 from roundsman.model.task import Task
 from roundsman.model.wakes import Wake
 from roundsman.ports import (
@@ -48,7 +50,9 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
     MemoryWakes,
@@ -98,22 +102,32 @@ MESSAGES = (
 READS = (
     *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
     *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
+    *("read_pauses", "read_schedule"),
 )
 STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "parked", "members")
 BATCH_READS = ("load", "load_eventually")
 """A load reads a batch only if the task has rows of settled steps."""
 
-CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
+CONDITIONAL_WRITES = (
+    "create",
+    "save",
+    "clear_owed",
+    "rearm",
+    "write_leases",
+    "note_call",
+    "write_schedule",
+)
 TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
 TABLE_CALLS = (
     *TASK_WRITES,
     *("load", "load_eventually", "order", "due", "parked", "members", "history"),
     *("read_board", "read_holds", "read_wakes", "read_leases", "read_groups"),
-    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
+    *("read_pauses", "read_schedule", "write_schedule", "mark_schedule", "unmark_schedule"),
     *("add_history", "erase_order", "erase_history"),
-    *("write_leases", "open_group", "change_group", "remove_group"),
+    *("write_leases", "open_group", "change_group", "remove_group", "write_limit"),
     *("write_wake", "write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
 )
 """The calls that read or write a table each time. A plan is read and stored once and then kept."""
@@ -124,8 +138,8 @@ CALLS = (
     *READS,
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("erase_order", "erase_history"),
-    *("open_group", "change_group", "remove_group"),
-    *("write_wake", "write_bulk", "close_bulk"),
+    *("open_group", "change_group", "remove_group", "write_limit"),
+    *("write_wake", "write_bulk", "close_bulk", "mark_schedule", "unmark_schedule"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
@@ -379,6 +393,9 @@ class FaultyStore(_Faulty[MemoryStore]):
     ) -> Iterator[ParkedEntry]:
         return self._read("parked", self._inner.parked, target, priority, shard, after=after)
 
+    def waiting(self, limit: str, most: int) -> Sequence[ParkedEntry]:
+        return self._around("parked", self._inner.waiting, limit, most)
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -443,6 +460,19 @@ class FaultyWakes(_Faulty[MemoryWakes]):
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
         return self._around("write_wake", self._inner.write, target, wake, before=before)
+
+
+class FaultyOrderLimits(_Faulty[MemoryOrderLimits]):
+    """LimitStore that injects faults into a MemoryOrderLimits.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
+
+    def read(self, limit: str) -> LimitRow:
+        return self._around("read_limit", self._inner.read, limit)
+
+    def write(self, limit: str, before: LimitRow, after: LimitRow) -> bool:
+        return self._around("write_limit", self._inner.write, limit, before, after)
 
 
 class FaultyGroups(_Faulty[MemoryGroups]):
@@ -512,6 +542,34 @@ class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
 
     def close(self, run: ListedRun) -> None:
         self._around("close_bulk", self._inner.close, run)
+
+
+class FaultySchedules(_Faulty[MemorySchedules]):
+    """ScheduleStore that injects faults into a MemorySchedules. What a person writes works.
+
+    A write whose answer was lost returns False, as if another write had come first.
+    """
+
+    def pauses(self) -> Sequence[Pause]:
+        return self._around("read_pauses", self._inner.pauses)
+
+    def pause(self, pause: Pause) -> None:
+        self._inner.pause(pause)
+
+    def resume(self, target: str) -> None:
+        self._inner.resume(target)
+
+    def read(self, schedule: str) -> ScheduleRecord:
+        return self._around("read_schedule", self._inner.read, schedule)
+
+    def write(self, record: ScheduleRecord, *, now: int) -> bool:
+        return self._around("write_schedule", self._inner.write, record, now=now)
+
+    def mark(self, record: ScheduleRecord) -> None:
+        self._around("mark_schedule", self._inner.mark, record)
+
+    def unmark(self, schedule: str, version: int) -> None:
+        self._around("unmark_schedule", self._inner.unmark, schedule, version)
 
 
 class FaultyOutbox:

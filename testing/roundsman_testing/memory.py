@@ -10,11 +10,14 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from roundsman.aws.dynamodb.bulk_list import INDEX as BULK_RUNS
+from roundsman.aws.dynamodb.bulk_list import listed_work
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLDS, DynamoHolds
+from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
+from roundsman.aws.dynamodb.schedules import DynamoSchedules
 from roundsman.aws.dynamodb.search import DynamoSearchSecret
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
@@ -213,6 +216,14 @@ class MemoryWakes(DynamoWakes):
         return dict(self._now())
 
 
+class MemoryOrderLimits(DynamoOrderLimits):
+    """LimitStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+
+
 class MemoryAgentBoard(DynamoAgentBoard):
     """AgentBoard and ReadNotes over tables in memory.
 
@@ -266,6 +277,23 @@ class MemoryBulkRuns(DynamoBulkRuns):
         self.tables = tables or tables_in_memory()
         super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
         self.open_now = _UntilWritten(self.tables, BULK_RUNS, self.open_runs)
+
+
+class MemorySchedules(DynamoSchedules):
+    """ScheduleStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+        self._marked = _UntilWritten(
+            self.tables,
+            BULK_RUNS,
+            lambda: [*listed_work(self.tables.client, TABLES.control).queues.items()],
+        )
+
+    def marks(self) -> dict[str, int]:
+        """The marks of the schedules whose orders wait, read only after a write."""
+        return dict(self._marked())
 
 
 class MemoryCallNotes(DynamoCallNotes):

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 ROOTS = {"roundsman": ROOT / "layers" / "core", "roundsman_console": ROOT / "console"}
 PUBLIC = {
     "roundsman": {
+        "ANY",
         "Agent",
         "AnyOf",
         "Archive",
@@ -26,8 +27,10 @@ PUBLIC = {
         "InvalidInput",
         "Items",
         "Json",
+        "Limit",
         "Masked",
         "NamedStep",
+        "NextAgent",
         "NotYet",
         "Pattern",
         "PermanentError",
@@ -37,6 +40,7 @@ PUBLIC = {
         "Retry",
         "RoundsmanError",
         "Signal",
+        "Skip",
         "Sleep",
         "SleepUntil",
         "Step",

@@ -7,15 +7,15 @@ from itertools import pairwise
 import pytest
 
 from roundsman.errors import InvalidMessage
-from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.submission.events import Asked, EventReader
+from roundsman.submission.submission import CancelAsked, ValidOrder
 from roundsman_testing.remote_services.fault_rules import read_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
 from tools.demo.scenario import CASES, DemoOrder, fault_rules
 from workflows.registry import WORKFLOWS
 
 
-def read(event: str) -> ValidOrder | CancelAsked | SignalSent:
+def read(event: str) -> Asked:
     return EventReader(WORKFLOWS).read(sent_of(event).body, 1_700_000_000_000, lambda _: None)
 
 

@@ -34,6 +34,7 @@ from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen
 from tests.console.searched import SEARCHED
 from tests.console.test_answering import waits_for_approval
 from tests.console.test_reconciling import stop_supervisor
+from tests.console.test_schedules import event, made_schedules
 from tests.console.verbs import STACK_VERBS, options_of, split_verb
 from tests.moto.orders import order
 from tests.project import TEMPLATE, deployed_project, of_each_agent
@@ -76,6 +77,7 @@ READING = {
         "export",
     ),
     *("diff", "groups ls", "groups show", "ls", "rejected ls", "rejected show", "shift", "show"),
+    "schedules ls",
     *("stats", "timeline", "watch", "why", "workflows health"),
 }
 ON_ONE = {
@@ -92,6 +94,7 @@ ON_ONE = {
         "rejected drop",
     ),
     *("rejected resend", "release", "resolve", "resubmit", "run", "signal", "smoke", "submit"),
+    *(f"schedules {verb}" for verb in ("backfill", "pause", "resume", "run")),
     "undo",
 }
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
@@ -109,10 +112,6 @@ NEVER_CALLED = {
     "ChecksTheFunctions: lambda:ListTags on"
     " arn:aws:lambda:us-east-1:123456789012:function:roundsman-*": (
         "`doctor` reads them of functions whose newest version is not the one that runs"
-    ),
-    "ChecksTheSchedules: scheduler:GetSchedule on"
-    " arn:aws:scheduler:us-east-1:123456789012:schedule/default/roundsman-*": (
-        "moto makes no schedule of a template, which `doctor` would read"
     ),
 }
 """What no recorded call uses, with the reason."""
@@ -194,6 +193,7 @@ def users(
         of_orders(found, world)
         of_messages(found, world)
         of_groups(found, world)
+        of_schedules(found)
         of_doctors(found, world)
         yield found
 
@@ -318,6 +318,19 @@ def of_groups(users: Users, world: Stack) -> None:
     stop_supervisor(world)
     at = iso(world.clock() - 60_000)
     users.types(BULK, "reconcile", "--restored-to", at, "--as", "ops", "--go")
+
+
+def of_schedules(users: Users) -> None:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        made_schedules(users.operator, event(overlap="skip"), patched),
+    ):
+        users.types(VIEWER, "schedules", "ls")
+        users.types(OPERATOR, "schedules", "pause", "weekly")
+        users.types(OPERATOR, "schedules", "run", "weekly", "--yes")
+        users.types(OPERATOR, "schedules", "resume", "weekly")
+        begin = iso(users.operator.world.clock() - 24 * 3_600_000)
+        users.types(OPERATOR, "schedules", "backfill", "weekly", "--from", begin, "--go", "--yes")
 
 
 def every_page(group: str, run: str) -> None:

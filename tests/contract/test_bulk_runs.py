@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from roundsman.aws.dynamodb.bulk_list import has_open_runs
+from roundsman.aws.dynamodb.bulk_list import listed_work
 from roundsman.aws.dynamodb.bulk_runs import KEEP_FOR
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.bulk_run import (
@@ -344,19 +344,19 @@ def test_an_instance_sees_at_one_read_whether_there_is_an_open_run(
 ) -> None:
     client, table = dynamo_world.client, dynamo_world.tables.control
     store = dynamo_world.bulk_runs(clock)
-    assert not has_open_runs(client, table)
+    assert not listed_work(client, table).open_runs
     begun(store)
-    assert has_open_runs(client, table)
+    assert listed_work(client, table).open_runs
     [entry] = store.open_runs()
     store.close(entry)
-    assert not has_open_runs(client, table)
+    assert not listed_work(client, table).open_runs
     store.ask(ID, request(), seen=0)
-    assert has_open_runs(client, table)
+    assert listed_work(client, table).open_runs
 
 
 def test_what_cannot_be_read_is_left_to_the_visit_which_reports_it(moto_world: World) -> None:
     with unreachable(moto_world.client, "GetItem"):
-        assert has_open_runs(moto_world.client, moto_world.tables.control)
+        assert listed_work(moto_world.client, moto_world.tables.control).open_runs
 
 
 def test_a_closed_run_is_opened_by_a_request(world: World) -> None:

@@ -119,10 +119,10 @@ def test_a_plan_that_was_altered_is_not_run(dynamo_world: World, text: str) -> N
 
 
 def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: World) -> None:
-    newer = PLAN.text.replace('"planVersion":1', '"planVersion":7')
+    newer = PLAN.text.replace('"planVersion":1', '"planVersion":8')
     store_text(dynamo_world, sha256(newer), newer)
     plans = dynamo_world.plans()
-    with pytest.raises(UnreadableRecord, match="plan version 7; this code reads 1 to 6"):
+    with pytest.raises(UnreadableRecord, match="plan version 8; this code reads 1 to 7"):
         plans.plan(sha256(newer))
 
 

@@ -10,7 +10,7 @@ import pytest
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Task
+from roundsman.model.task import StepError, Task
 from roundsman_console.aws import task_records
 from roundsman_console.aws.index_filter import IndexFilter
 from roundsman_console.aws.task_records import IndexEntry, Loaded, Records
@@ -152,7 +152,8 @@ def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_reported(
     assert "over" in reader(dynamo_world).load_many(["over"], NOW).tasks
     assert reader(dynamo_world).load_many([], NOW) == Loaded()
     partly = completed(born("partly"))
-    skipped = step_record(process_state=ProcessState.SKIPPED)
+    error = StepError("Full", "no room")
+    skipped = step_record(process_state=ProcessState.SKIPPED, error=error)
     partly = replace(partly, fan_outs={"pick": 2}, steps={**partly.steps, "pick[0]": skipped})
     dynamo_world.store.create(order_row("partly"), partly)
     states, left_out = reader(dynamo_world).states(["ord-0", "ord-2", "over", "partly", "none"])

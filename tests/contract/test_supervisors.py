@@ -19,6 +19,7 @@ from roundsman.model.task import Task
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
 from roundsman_testing.dynamodb.schemas import Tables, create_tables
 from roundsman_testing.faults import Faults, FaultyOutbox
+from roundsman_testing.memory import MemoryOrderLimits
 from roundsman_testing.recording import RecordingOutbox, SentCommand
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
 from tests.contract.test_races import together
@@ -51,6 +52,7 @@ def supervisor_in(
         clock=clock,
         jitter=lambda: 0.0,
         config=SupervisorConfig(world.leases(), name, shards, MINUTE),
+        limits=MemoryOrderLimits,
         on_trouble=lambda _, problem: pytest.fail(str(problem)),
     )
 
@@ -143,6 +145,7 @@ def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Cou
         config=SupervisorConfig(
             DynamoLeases(client, control_table=tables.control), "u1", SHARDS, MINUTE
         ),
+        limits=MemoryOrderLimits,
         on_trouble=lambda _, problem: pytest.fail(str(problem)),
     )
     with counted(client) as found:

@@ -133,15 +133,16 @@ def test_what_the_tables_could_not_tell_is_an_error(
 
 def test_a_right_to_rows_names_them_and_one_to_all_rows_names_none(stacks: Stacks) -> None:
     reads, writes, messages, _ = row(rights_of_roles(*stacks), "SubmissionRole")
-    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `search`)" in writes
-    assert "`ControlTable` (row `search`)" in reads
+    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `schedule#*`, `search`;" in writes
+    assert "`ControlTable` (rows `schedules`, `schedule#*`, `search`)" in reads
     assert messages == "receive and delete `SubmissionQueue`"
     assert "`OrderID` of `OrdersTable`" in row(rights_of_people(*stacks), "SubmitterPolicy")[0]
     allow(stacks, "SubmissionRole", "dynamodb:Query", arn("HistoryTable"))
     allow(stacks, "SubmissionRole", "dynamodb:DeleteItem", arn("ControlTable"))
     reads, writes, *_ = row(rights_of_roles(*stacks), "SubmissionRole")
     assert "`HistoryTable`" in reads
-    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `search`; delete)" in writes
+    assert "`ControlTable` (put rows `plan#*`, `rejected#*`, `schedule#*`, `search`;" in writes
+    assert "delete)" in writes
 
 
 def test_a_statement_that_only_an_option_adds_is_in_the_table(stacks: Stacks) -> None:
@@ -169,7 +170,8 @@ def test_an_action_of_another_kind_is_an_error_until_the_table_has_a_place_for_i
 def test_what_a_policy_for_people_changes_is_in_its_row(stacks: Stacks) -> None:
     reads, writes, messages, also = row(rights_of_people(*stacks), "OperatorPolicy")
     assert reads == "`ControlTable` (row `rejected#*`); `TasksTable`"
-    assert writes == "`ControlTable` (update rows `holds`, `notes`, `notes#*`)"
+    updated = "update rows `holds`, `notes`, `notes#*`, `schedules`"
+    assert writes == f"`ControlTable` ({updated}; put row `limit#*`)"
     assert messages.startswith("delete `RejectedQueue`")
     assert "`lambda:InvokeFunction` on `SubmissionFunction`" in also
     put("OperatorPolicy/PolicyDocument/Statement/2/Action", "sqs:ReceiveMessage").make(stacks[0])

@@ -38,6 +38,7 @@ from roundsman.wire.messages import NEEDS_ERROR, AgentRequest, Reply
 from roundsman_testing.memory import (
     MemoryGroups,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -262,6 +263,7 @@ class Shells:
             jitter=lambda: JITTER,
             instance=INSTANCE,
             search_secret=MemorySearchSecret(),
+            limits=MemoryOrderLimits,
         )
 
     def _supervisor(self, desk: "Desk", world: World) -> Supervisor:
@@ -277,6 +279,7 @@ class Shells:
             clock=desk.clock,
             jitter=lambda: JITTER,
             config=SupervisorConfig(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
+            limits=MemoryOrderLimits,
             on_trouble=defect,
         )
 

@@ -5,8 +5,8 @@ import json
 
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json
-from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.submission.events import Asked, EventReader
+from roundsman.submission.submission import ValidOrder
 from workflows.registry import WORKFLOWS
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -59,7 +59,7 @@ def reply_queue_problem(url: str) -> str | None:
 EVENTS = EventReader(WORKFLOWS)
 
 
-def read_any(event: object) -> ValidOrder | CancelAsked | SignalSent:
+def read_any(event: object) -> Asked:
     """Read an event given as JSON, or as the text that it is."""
     body = event if isinstance(event, str) else json.dumps(event)
     return EVENTS.read(body, NOW, reply_queue_problem)

@@ -12,6 +12,7 @@ import pytest
 from roundsman.agents.agent import Agent
 from roundsman.alerts import group_alert
 from roundsman.aws.dynamodb import control, settled, tasks
+from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.aws.guard.rate_limit import RateLimit
@@ -73,6 +74,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
+from roundsman.model.order_limit import Turn
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
@@ -92,6 +94,7 @@ from roundsman.model.task import (
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
+from roundsman.scheduler.order_limits import OrderLimits
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.submission.submission import Submission
 from roundsman.supervisor import bulk_runs
@@ -747,6 +750,16 @@ PLANTS = (
         returns(Scheduler, "_new_search_keys", None),
     ),
     Plant(Invariant.FOUND, "an erased order is found", erased_orders_that_are_found),
+    Plant(
+        Invariant.AT_ONCE,
+        "every order has its turn at once",
+        returns(OrderLimits, "turn_of", Turn(True, "planted")),
+    ),
+    Plant(
+        Invariant.AT_ONCE,
+        "a turn is not stored",
+        returns(DynamoOrderLimits, "write", True),
+    ),
     Plant(Invariant.RATE, "a bulk run sends at the fastest rate", the_fastest_rate),
     Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
     Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),

@@ -133,6 +133,18 @@ def it_waited_and_may_still_act() -> World:
     return world
 
 
+def a_sleep_follows() -> World:
+    """`sea` waits for its next attempt when the time is over, and a sleep comes after both."""
+    later = Retry(first_delay=timedelta(hours=1), max_delay=timedelta(hours=1))
+    sea = step("sea", keep=True, retry=later)
+    nap = Sleep(name="nap", for_=timedelta(seconds=10))
+    rest = Sleep(name="rest", for_=timedelta(seconds=10), after=AnyOf(sea, nap))
+    world = begun(sea, nap, rest, complete_within=timedelta(hours=9))
+    world.fails("sea")
+    world.wait(20).start()
+    return world
+
+
 it_was_retried = _kept(lambda world: world.fails("sea"))
 it_was_parked = _kept(lambda world: world.hold("sea", 600).gives_back("sea"))
 it_was_overdue = _kept(
@@ -147,6 +159,7 @@ QUORUM_STORIES: list[Callable[[], World]] = [
     the_signal_was_first,
     the_time_was_first,
     it_never_began,
+    a_sleep_follows,
     its_result_was_missing,
     it_waited_for_an_answer,
     it_waited_and_may_stay,

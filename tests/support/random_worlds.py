@@ -20,6 +20,7 @@ from roundsman import (
     Compensation,
     Done,
     Json,
+    Limit,
     NamedStep,
     Retry,
     Signal,
@@ -129,6 +130,9 @@ PAYING = replace(
 )
 """The workflow of every fifth world: an order waits for signals, of which two have one name."""
 
+LIMITED = replace(WORKFLOW, limit=Limit(by="input.shop", at_once=2))
+"""The workflow of every eleventh world: two orders of a shop are under way at once."""
+
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -164,8 +168,15 @@ class RandomWorld:
         self.pays = Random(f"signals {seed}") if seed % 5 == 2 else None  # noqa: S311  # it must be repeatable
         self.takes_back = Random(f"parts {seed}") if seed % 5 == 0 else None  # noqa: S311  # it must be repeatable
         usual = FORGETFUL if seed % 4 == 3 else WORKFLOW
+        self.limited = seed % 11 == 7
         self.world = World(
-            WAITING if self.waits else PAYING if self.pays is not None else usual,
+            LIMITED
+            if self.limited
+            else WAITING
+            if self.waits
+            else PAYING
+            if self.pays is not None
+            else usual,
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
@@ -256,6 +267,8 @@ class RandomWorld:
             "email": f"customer-{number}@mail.example",
             "lines": [{"sku": f"line {n}"} for n in range(lines)],
         }
+        if self.limited:
+            order["shop"] = f"shop-{number % 2}"
         options = ProcessingOptions(reply_to="https://queue.example/replies")
         if self.pays is not None:
             order["orderId"] = f"paid-{number}"

@@ -27,6 +27,7 @@ from roundsman_testing.faults import (
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
+    FaultySchedules,
     FaultyStore,
 )
 from roundsman_testing.memory import (
@@ -34,7 +35,9 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
 )
@@ -103,6 +106,7 @@ class Shells:
             clock=self.clock,
             shards=SHARDS,
             search_secret=MemorySearchSecret(tables=self.store.tables),
+            schedules=lambda: FaultySchedules(MemorySchedules(tables=self.store.tables), faults),
             order_retention=self.order_retention,
         )
 
@@ -122,6 +126,7 @@ class Shells:
             jitter=lambda: self.jitter,
             instance=instance,
             search_secret=MemorySearchSecret(tables=self.store.tables),
+            limits=lambda: MemoryOrderLimits(tables=self.store.tables),
         )
 
     def supervisor(
@@ -146,6 +151,7 @@ class Shells:
             config=SupervisorConfig(
                 FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND
             ),
+            limits=lambda: MemoryOrderLimits(tables=self.store.tables),
             on_trouble=lambda task_id, problem: self.troubles.append(task_id),
         )
 

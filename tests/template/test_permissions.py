@@ -214,17 +214,18 @@ def test_every_function_has_a_role_of_its_own_and_any_other_is_that_of_a_schedul
 # Tables and queues
 
 CHANGE_A_TASK = {"BatchGetItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem"}
-"""An ended task is deleted if its retention is zero; nothing else is ever deleted."""
+"""An ended task is deleted if its retention is zero."""
 TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "PutItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
-        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable/index/parked": {"Query"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},
     },
     "SupervisorRole": {
@@ -233,7 +234,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "TasksTable/index/due": {"Query"},
         "TasksTable/index/failures": {"Query"},
         "TasksTable/index/parked": {"Query"},
-        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "HistoryTable": {"PutItem", "Query"},
     },
 }
@@ -252,8 +253,8 @@ AGENT_TABLE_RIGHTS = {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}}
     ),
 )
 def test_a_role_may_do_to_the_tables_exactly_what_its_function_does(template: Document) -> None:
-    """No role may scan a table or change its settings, nothing but a task is ever deleted, and an
-    agent sees neither tasks nor orders."""
+    """No role may scan a table or change its settings, nothing but a task and the row of a limit is
+    ever deleted, and an agent sees neither tasks nor orders."""
     expected = dict(TABLE_RIGHTS) | {agent.role: AGENT_TABLE_RIGHTS for agent in agents(template)}
     for role in roles(template):
         assert granted(template, role, "dynamodb") == expected.get(role, {}), role
@@ -361,12 +362,15 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 
 ENGINE_ROWS = {
-    ("SchedulerRole", "PutItem"): {"search"},
+    ("SchedulerRole", "PutItem"): {"limit#*", "search"},
+    ("SchedulerRole", "DeleteItem"): {"limit#*"},
+    ("SupervisorRole", "DeleteItem"): {"limit#*"},
     ("SchedulerRole", "UpdateItem"): {"groups", "marks"},
     ("SupervisorRole", "UpdateItem"): {"bulk", "groups", "marks", "wakes"},
-    ("SubmissionRole", "GetItem"): {"search"},
-    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "search"},
-    ("SupervisorRole", "PutItem"): {"bulk#*", "leases"},
+    ("SubmissionRole", "GetItem"): {"search", "schedules", "schedule#*"},
+    ("SubmissionRole", "PutItem"): {"plan#*", "rejected#*", "schedule#*", "search"},
+    ("SubmissionRole", "UpdateItem"): {"bulk"},
+    ("SupervisorRole", "PutItem"): {"bulk#*", "leases", "limit#*", "schedule#*"},
 }
 
 
@@ -380,12 +384,16 @@ ENGINE_ROWS = {
     ),
     in_statement("SubmissionRole", "StoresPlansAndKeepsRejections", "Condition", None),
     of_rows("SubmissionRole", "MakesAndReadsTheSecretOfSearch", "search", "marks"),
+    of_rows("SubmissionRole", "SeesWhichSchedulesArePaused", "schedules", "marks"),
+    of_rows("SubmissionRole", "MarksTheSchedulesWhoseOrdersWait", "bulk", "marks"),
+    in_statement("SubmissionRole", "DecidesWhatBecomesOfTheRunsOfSchedules", "Condition", None),
     of_rows("SchedulerRole", "MakesTheSecretOfSearch", "search", "leases"),
     of_rows("SupervisorRole", "HoldsLeases", "leases", "holds"),
 )
 def test_the_engine_writes_its_own_rows_only(template: Document) -> None:
     """The scheduler failure groups and read marks, the supervisor these, leases and bulk runs,
-    submission plans; submission and the scheduler the secret of search."""
+    submission plans; submission and the scheduler the secret of search, submission and the
+    supervisor what becomes of the runs of schedules."""
     for (role, action), rows in ENGINE_ROWS.items():
         assert keys_granted(template, role, action, "ControlTable") == rows, role
 

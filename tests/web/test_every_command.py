@@ -27,6 +27,7 @@ SHOWN: Mapping[str, str] = {
     "dlq show": "/dead-letters",
     "export": "/export",
     "cost": "/cost",
+    "schedules ls": "/schedules",
     "shift": "/shift",
     "diff": "/orders/{order}/difference",
     "workflows health": "/workflows/{plan}",

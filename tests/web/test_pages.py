@@ -24,6 +24,7 @@ PAGES = (
     "/rejected",
     "/agents",
     "/workflows",
+    "/schedules",
     "/cost",
     "/export",
     "/doctor",
@@ -54,6 +55,7 @@ def test_the_pages_of_an_empty_stack_say_what_is_not_there(
     assert "No message is rejected." in pages["/rejected"]
     assert "payment takes work" in pages["/agents"]
     assert "order_fulfilment 0 0 0 0" in pages["/workflows"]
+    assert "The stack has no recurring order." in pages["/schedules"]
     for address, page in pages.items():
         assert "None" not in page, address
 

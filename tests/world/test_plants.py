@@ -44,6 +44,8 @@ SHOWN_BY = {
     "an order expires with its task": 9,
     "the order of an ended task never expires": 1,
     "the order of a task that is begun again expires": 9,
+    "every order has its turn at once": 7,
+    "a turn is not stored": 7,
     "a signal is lost": 2,
     "a signal leaves without a row": 12,
     "a signal leaves unrejected": 12,

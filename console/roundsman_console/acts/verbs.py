@@ -19,6 +19,7 @@ from roundsman_console.acts.order.verbs import (
 )
 from roundsman_console.acts.reconcile.verbs import ReconcileVerb
 from roundsman_console.acts.rollback import RollbackVerb
+from roundsman_console.acts.schedule.verbs import OF_SCHEDULES
 from roundsman_console.acts.set_aside.verbs import (
     DropDeadLetterVerb,
     DropRejectedVerb,
@@ -47,6 +48,7 @@ VERBS: Sequence[type[Verb]] = (
     ReconcileVerb,
     RollbackVerb,
     AgentVersionsVerb,
+    *OF_SCHEDULES,
 )
 """Those that are declared."""
 

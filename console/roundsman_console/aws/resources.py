@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
+SCHEDULE = "AWS::Scheduler::Schedule"
 NESTED_STACK = "AWS::CloudFormation::Stack"
 ENGINE = "Engine"  # the block whose resources keep their names
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
     from roundsman.aws.dynamodb.groups import DynamoGroups
+    from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
+    from roundsman.aws.dynamodb.schedules import DynamoSchedules
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
@@ -180,6 +182,13 @@ class DeployedStack:
             on_unreadable=self.unreadable.append,
         )
 
+    @cached_property
+    def limits(self) -> "DynamoOrderLimits":
+        """The rows of the orders that limits let be under way."""
+        from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
+
+        return DynamoOrderLimits(self.dynamodb, control_table=self.output("ControlTableName"))
+
     @property
     def has_cloudwatch(self) -> bool:
         """Whether the stack's functions have metrics and logs in CloudWatch; not on this machine.
@@ -226,6 +235,13 @@ class DeployedStack:
             clock=now,
             on_unreadable=self.unreadable.append,
         )
+
+    @cached_property
+    def schedules(self) -> "DynamoSchedules":
+        """The pauses of schedules, and what became of their runs."""
+        from roundsman.aws.dynamodb.schedules import DynamoSchedules
+
+        return DynamoSchedules(self.dynamodb, control_table=self.output("ControlTableName"))
 
     @cached_property
     def bulk_runs(self) -> "DynamoBulkRuns":

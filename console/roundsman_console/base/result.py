@@ -118,6 +118,7 @@ class Noun(StrEnum):
     REJECTED = "rejected messages"
     DEAD_LETTERS = "dead letters"
     WORKFLOWS = "workflows"
+    SCHEDULES = "schedules"
 
 
 @dataclass(frozen=True, slots=True)

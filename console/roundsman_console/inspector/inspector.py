@@ -58,6 +58,7 @@ from roundsman_console.facts.orders.listing import WITHIN, Page, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.overview.queues import Queue, find_queues
 from roundsman_console.facts.overview.stats import Stats, read_stats
+from roundsman_console.facts.schedule.reading import Schedules, read_schedules
 from roundsman_console.facts.set_aside.messages import QueueContents, dead_queues, look_at
 from roundsman_console.facts.shift.reading import read_shift
 from roundsman_console.facts.shift.report import Shift
@@ -164,6 +165,10 @@ class Inspector:
     def alerts(self) -> StandingAlerts:
         """Return the alerts whose cause still exists."""
         return read_standing(self.stack)
+
+    def schedules(self) -> Schedules:
+        """Return the recurring orders, with their next runs and what became of the last ones."""
+        return read_schedules(self.stack, now())
 
     def shift(self, since: int) -> Shift:
         """Return what happened since `since` (epoch ms), and what is open now.

@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
         Run,
         RunRequest,
     )
+    from roundsman.model.order_limit import LimitRow
+    from roundsman.model.schedules import Pause, ScheduleRecord
     from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
@@ -252,6 +254,12 @@ class TaskStore(Protocol):
         waited since a later instant than `after` (epoch ms). The index is eventually consistent.
         """
 
+    def waiting(self, limit: str, most: int) -> Sequence[ParkedEntry]:
+        """Return the first `most` tasks that wait for their turn, the longest waiting first.
+
+        `limit` is the key under which a limit counts them. The index is eventually consistent.
+        """
+
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
@@ -314,6 +322,19 @@ class WakeStore(Protocol):
 
     def write(self, target: str, wake: Wake, *, before: Wake | None) -> bool:
         """Store the wake of a target, if that stored is `before`. Returns False if it is not."""
+
+
+class LimitStore(Protocol):
+    """Stores which orders a limit lets be under way, in ControlTable: a row for each key."""
+
+    def read(self, limit: str) -> "LimitRow":
+        """Return the row of this key, read consistently; an empty one if there is none."""
+
+    def write(self, limit: str, before: "LimitRow", after: "LimitRow") -> bool:
+        """Store the row if that stored is `before`. Returns False if it is not.
+
+        A row without a turn is removed. True also if `after` is stored already.
+        """
 
 
 class WakeHolds(Protocol):
@@ -445,6 +466,37 @@ class BulkRunStore(Protocol):
 
     def close(self, run: "ListedRun") -> None:
         """Remove the run from `open_runs`, unless there is a newer request."""
+
+
+class ScheduleStore(Protocol):
+    """Stores what becomes of the runs of recurring orders, in ControlTable.
+
+    See `roundsman.model.schedules`. `pause` and `resume` are the calls of a person.
+    """
+
+    def pauses(self) -> "Sequence[Pause]":
+        """Return all pauses, read consistently."""
+
+    def pause(self, pause: "Pause") -> None:
+        """Store a pause, in place of the one of its target."""
+
+    def resume(self, target: str) -> None:
+        """Remove the pause of a target, if there is one."""
+
+    def read(self, schedule: str) -> "ScheduleRecord":
+        """Return what is stored of a schedule, read consistently. Raises UnreadableRecord."""
+
+    def write(self, record: "ScheduleRecord", *, now: int) -> bool:
+        """Store the record at `now` (epoch ms), if the stored version is the one before.
+
+        False if it is not: another write came first, or the answer to this one was lost.
+        """
+
+    def mark(self, record: "ScheduleRecord") -> None:
+        """Let the supervisor look at the orders of the schedule that wait."""
+
+    def unmark(self, schedule: str, version: int) -> None:
+        """Remove the mark of a schedule, if it has this version."""
 
 
 class Outbox(Protocol):

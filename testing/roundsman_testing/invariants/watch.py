@@ -1,6 +1,6 @@
 """Checks every record against the invariants at the moment when it is written."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -116,7 +116,9 @@ class InvariantWatch:
         """How many decisions were stored, and how many of them ended a task."""
         self.due: dict[str, int] = {}
         self.parked: set[str] = set()
-        """The tasks that wait for the end of a hold."""
+        """The tasks that wait for the end of a hold, or for their turn."""
+        self.passes_limit: set[str] = set()
+        """The tasks that a person has let begin before their turn."""
         self.broken: list[Broken] = []
         self.on_reopened: Callable[[str], None] = lambda _: None
         self.groups: Callable[[], Sequence[Group]] = tuple
@@ -222,9 +224,22 @@ class InvariantWatch:
                 what = f"the signal {owed.signal} was to be rejected, and was not"
                 self.broken.append(Broken(Invariant.ACCOUNTED, after.task_id, what))
 
+    def _of_limit(self, plan: Plan | None, before: Task | None, task: Task) -> Iterator[Broken]:
+        """Check, when an order begins that a limit counts, that there is room for it."""
+        if plan is None or plan.limit is None or not task.has_turn:
+            return
+        if (before is not None and before.has_turn) or task.task_id in self.passes_limit:
+            return
+        alike = (one for one in self.tasks.values() if one.limit == task.limit and one.has_turn)
+        under_way = [one.task_id for one in alike if one.task_id not in self.passes_limit]
+        if len(under_way) > plan.limit.at_once:
+            what = f"{', '.join(under_way)} are under way, and at most {plan.limit.at_once} may be"
+            yield Broken(Invariant.AT_ONCE, task.task_id, what)
+
     def _of_promises(self, plan: Plan | None, before: Task | None, task: Task, now: int) -> None:
         """Check what applications and people rely on, and no other part of the engine does."""
         self.broken += of_retention(before, task, now, self._apart)
+        self.broken += self._of_limit(plan, before, task)
         self.broken += self._statuses.of_change(before, task)
         if before is not None:
             self._of_rejections(before, task)

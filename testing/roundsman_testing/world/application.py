@@ -12,10 +12,11 @@ from itertools import count
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder
+from roundsman.model.instants import second
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import UNDO, item_place, step_of
 from roundsman.ports import Clock, EventSources
-from roundsman.submission.events import Asked, EventReader
+from roundsman.submission.events import Asked, EventReader, given_order_id
 from roundsman.submission.submission import CancelAsked, ValidOrder
 from roundsman_testing.world.versions import ReadOrder
 
@@ -91,6 +92,20 @@ class SimulatedApplication:
             raise ValueError("give the workflow and the options as arguments or in processing")
         name = self._workflow(workflow)
         self._send_as(order_id, lambda readers: self._read_with(readers, event, name, options))
+        return order_id
+
+    def recur(self, order: Mapping[str, Json], at: int, send: Callable[[str, int], None]) -> str:
+        """Send the order of a run of a schedule at its instant (epoch ms). Returns its id.
+
+        Raises ValueError if it is not JSON, or if its event has no id.
+        """
+        options = order.get("processing")
+        given = options if isinstance(options, Mapping) else {}
+        event = {**order, "processing": {**given, "run": second(at)}}
+        order_id = given_order_id(event)
+        if order_id is None:
+            raise ValueError("the order of a schedule must have an orderId")
+        send(_as_text(event), at)
         return order_id
 
     def _read_with(

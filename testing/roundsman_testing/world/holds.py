@@ -6,6 +6,8 @@ from datetime import timedelta
 
 from roundsman.model.holds import ALL_ORDERS, BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.situations import EVERY_ORDER
+from roundsman.model.task import Task
+from roundsman.scheduler.order_limits import OrderLimits
 from roundsman_testing.world.processes import duration
 from roundsman_testing.world.simulated_stack import SimulatedStack
 
@@ -46,6 +48,13 @@ class WorldHolds:
                 holds.hold(hold.letting_pass(order))
                 return
         raise ValueError(f"{agent} is not held by an operator")
+
+    def let_begin(self, task: Task) -> None:
+        """Let an order begin whatever the limit of its workflow says, as `run --past-holds`."""
+        processes = self._stack.processes
+        processes.watch.passes_limit.add(task.task_id)
+        OrderLimits(processes.limits, processes.store, self._stack.post).let_begin(task)
+        self._stack.post.send_inspects([(task.task_id, 0)])
 
     def hold_orders(self, workflow: str, for_: timedelta, reason: str, *, undos: bool) -> None:
         """Let no step of the orders of a workflow, or of EVERY_WORKFLOW, begin."""

@@ -33,6 +33,7 @@ from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.schedules import QueueStep, next_step, open_order
 from roundsman.model.search import keys_of_value
 from roundsman.model.senders import Senders
 from roundsman.model.situations import EVERY_ORDER, Ended, NotBegun
@@ -43,9 +44,16 @@ from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.events import Asked
-from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
+from roundsman.submission.submission import (
+    CancelAsked,
+    EventOfOrder,
+    Submission,
+    Submitted,
+    ValidOrder,
+)
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.parked import ParkedOrders, wake_first
+from roundsman.supervisor.recurring import ScheduleQueues
 from roundsman.supervisor.supervisor import (
     VISIT_INTERVAL,
     PassReport,
@@ -66,8 +74,10 @@ from roundsman_testing.faults import (
     FaultyGroups,
     FaultyHolds,
     FaultyLeases,
+    FaultyOrderLimits,
     FaultyOutbox,
     FaultyPlans,
+    FaultySchedules,
     FaultySearchSecret,
     FaultyStore,
     FaultyWakes,
@@ -82,7 +92,9 @@ from roundsman_testing.memory import (
     MemoryGroups,
     MemoryHolds,
     MemoryLeases,
+    MemoryOrderLimits,
     MemoryPlans,
+    MemorySchedules,
     MemorySearchSecret,
     MemoryStore,
     MemoryWakes,
@@ -233,7 +245,10 @@ class Processes:
         self.watch.groups = self.groups.now
         self.leases = MemoryLeases(tables=self.tables)
         self.wakes = MemoryWakes(tables=self.tables)
+        self.limits = MemoryOrderLimits(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
+        self.schedules = MemorySchedules(tables=self.tables)
+        self._faulty_schedules = FaultySchedules(self.schedules, faults)
         self._chance = chance
         self._clock = clock
         self.interval = interval
@@ -334,6 +349,7 @@ class Processes:
             clock=self._clock_of("submission"),
             shards=SHARDS,
             search_secret=self._search_secret,
+            schedules=lambda: self._faulty_schedules,
             order_retention=self._order_retention,
         )
         results, rejections = [], []
@@ -380,6 +396,7 @@ class Processes:
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
             search_secret=self._search_secret,
+            limits=lambda: FaultyOrderLimits(self.limits, self.faults),
         )
 
     def _board(self) -> FaultyBoard:
@@ -401,6 +418,9 @@ class Processes:
         if self.bulk_runs.open_now():
             times = VisitTimes(now() + MINUTE, now() + self.interval, last=False)
             report.reasons += bulk.visit(times).moved
+        if marks := self.schedules.marks():
+            visited = self._schedule_queues(post).visit(marks, now() + MINUTE)
+            report.reasons += [(order, f"begun, of {name}") for name, order in visited.begun]
         self._supervisors[number] = found
         return report
 
@@ -418,6 +438,7 @@ class Processes:
             clock=clock,
             jitter=self._chance.random,
             config=SupervisorConfig(leases, instance, SHARDS, self.interval),
+            limits=lambda: FaultyOrderLimits(self.limits, self.faults),
             on_trouble=self._note_trouble,
         )
         bulk = BulkRuns(
@@ -446,6 +467,22 @@ class Processes:
             clock=clock,
         )
         return supervisor, bulk, Wakes(ports, shards=SHARDS, look=look)
+
+    def _schedule_queues(self, post: WorldOutbox) -> ScheduleQueues:
+        outbox = FaultyOutbox(post, self.faults)
+        clock = self._clock_of("supervisor")
+        return ScheduleQueues(self._faulty_schedules, self._looked_at, outbox, clock)
+
+    def _queues_move(self) -> bool:
+        """Whether a supervisor finds something to do for a schedule whose orders wait."""
+        now = self._clock()
+        for name in self.schedules.marks():
+            record = self.schedules.read(name)
+            task = self.watch.tasks.get(record.current)
+            last = open_order(None if task is None else task.state)
+            if next_step(record, last, now) is not QueueStep.WAIT:
+                return True
+        return False
 
     def visit_holds(self, number: int, post: WorldOutbox) -> WakeReport:
         """Let a supervisor wake what has waited for holds that have ended.
@@ -571,7 +608,7 @@ class Processes:
             for group in self.groups.now()
             if bounded or not _is_counted(group)
         ]
-        if self.bulk_runs.open_now():
+        if self.bulk_runs.open_now() or self._queues_move():
             instants.append(last + self.interval)
         if not instants:
             return None
@@ -756,6 +793,8 @@ def _handle_asked(
     since = mail.sent_at if mail.receives > 1 else None
     if isinstance(asked, CancelAsked):
         return submission.cancel(asked, mail.message_id, mail.sender, waited_since=since)
+    if isinstance(asked, EventOfOrder):
+        return submission.begin_or_signal(asked, mail.message_id, mail.sender, waited_since=since)
     return submission.signal(asked, mail.message_id, mail.sender, waited_since=since)
 
 

@@ -49,6 +49,10 @@ class Sending:
         """Send what a service of AWS puts into the queue of order events."""
         self.send(ORDERS, body, sender=SERVICE_SENDER)
 
+    def as_schedule(self, body: str, at: int) -> None:
+        """Send the order of a schedule at the instant of its run, in epoch ms."""
+        self.send(ORDERS, body, at - self._clock.now, sender=SERVICE_SENDER)
+
     def command(self, body: str, sender: str | None) -> None:
         """Send a command to the scheduler, as this sender."""
         self.send(COMMANDS, body, sender=sender)

@@ -13,11 +13,13 @@ run and reports the order, the seed and a file with the trace. The same seed rep
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from random import Random
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.agents.request import StepRequest
+from roundsman.definition.recurrence import Recurrence
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import (
@@ -269,6 +271,27 @@ class World:
         """
         self._sending.as_service(message)
 
+    def schedule(
+        self,
+        order: Mapping[str, Json],
+        expression: str,
+        *,
+        time_zone: str = "UTC",
+        runs: int = 1,
+    ) -> list[str]:
+        """Send an order at each of its next runs, as a schedule does. Returns the orders' ids.
+
+        `expression` and `time_zone` are as in the block of a recurring order, and a rate counts
+        from now. `order` is the event without `processing.run`, which each run adds. Raises
+        DefinitionError for an expression or a time zone that AWS does not take, and ValueError if
+        the order has no id.
+        """
+        instants = Recurrence(expression, time_zone).runs(self.now, since=self.now)
+        return [
+            self._application.recur(order, at, self._sending.as_schedule)
+            for at in islice(instants, runs)
+        ]
+
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""
         self._application.cancel(CancelAsked(order_id, undo, reason))
@@ -388,6 +411,13 @@ class World:
         Raises ValueError if no operator holds the agent.
         """
         self._holds.let_pass(agent, order)
+
+    def let_begin(self, order_id: str) -> None:
+        """Let an order begin that waits for its turn, whatever the limit of its workflow says.
+
+        Raises ValueError if its workflow has no limit, or if the order has no value for it.
+        """
+        self._holds.let_begin(self.task(order_id))
 
     def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
         """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""

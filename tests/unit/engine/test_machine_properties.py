@@ -34,6 +34,7 @@ from roundsman.model.events import (
     SendRequest,
     Start,
     StartTask,
+    WakeOrder,
 )
 from roundsman.model.json import Json
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -348,6 +349,8 @@ def check_fair_delivery(
                         todo.append(answer_to(world, step, answer))
                 case InspectAt():
                     pass  # a timer is best effort: the due entry stands behind it
+                case WakeOrder():
+                    pass  # it is about another order
         raise_due_entry(world)
     assert world.task.state in (TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE)
     # An undo is not stopped by the task's time, nor is that of a step that was to go elsewhere.

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.plan import Plan, plan_of
-from roundsman.definition.workflow import Compensation, Retry, Step, Undo
+from roundsman.definition.workflow import AnyOf, Compensation, Retry, Step, Undo
 from roundsman.engine.due import due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.requests import agent_of, request_for
+from roundsman.errors import Refused
 from roundsman.model.events import Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.priority import Priority
@@ -965,3 +966,29 @@ def test_the_name_of_a_removed_step_that_was_never_sent_is_free() -> None:
     world.resubmit(under=plan(a, b))
     assert world.task.used_rounds == {}
     assert c.name not in world.task.steps
+
+
+def test_a_step_that_was_sent_keeps_how_many_before_it_have_to_succeed() -> None:
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    world = begun(air, sea, step("book", AnyOf(air, sea)))
+    world.succeeds("air")
+    with pytest.raises(Refused, match="another number of the steps before it has to succeed"):
+        world.move(plan(air, sea, step("book", AnyOf(air, sea, enough=2))))
+
+
+def test_items_that_were_sent_keep_how_many_of_them_have_to_succeed() -> None:
+    picked = step("pick", for_each="input.lines", enough=2, compensation=FENCED)
+    world = World(plan(picked), order={"lines": [1, 2, 3]})
+    world.start()
+    with pytest.raises(Refused, match="another number of its items has to succeed"):
+        world.move(plan(replace(picked, enough=1)))
+
+
+def test_before_it_is_sent_the_number_may_be_another() -> None:
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    world = begun(air, sea, step("book", AnyOf(air, sea, enough=2)))
+    world.succeeds("air")
+    assert world.record("book").started_at is None
+    world.move(plan(air, sea, step("book", AnyOf(air, sea))))
+    world.start()
+    assert world.record("book").started_at is not None

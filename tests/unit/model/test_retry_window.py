@@ -13,8 +13,8 @@ LONG = UNEXPECTED_RETRIED_FOR + 1
 @pytest.mark.parametrize(
     ("window", "keep", "unexpected", "expected"),
     [
-        (OPEN, None, False, CLOSED),
-        (BUG, 0, True, CLOSED),
+        (OPEN, None, False, RetryWindow(waits=2)),
+        (BUG, 0, True, RetryWindow(waits=2)),
         (CLOSED, KEEP, False, RetryWindow(until=NOW + KEEP)),
         (OPEN, KEEP, False, OPEN),
         (BUG, KEEP, False, BUG),
@@ -44,6 +44,7 @@ def test_only_an_open_window_moves_and_counts_waits() -> None:
     assert OPEN.later(7) == RetryWindow(until=NOW + 307, waits=2)
     assert OPEN.waited() == RetryWindow(until=NOW + 300, waits=3)
     assert CLOSED.later(7) == CLOSED.waited() == CLOSED
+    assert CLOSED.waited(by_type=True) == RetryWindow(waits=1)
 
 
 def test_one_attempt_begins_after_the_window() -> None:

@@ -15,6 +15,7 @@ from roundsman.wire.commands import START, Command
 from roundsman_testing.memory import (
     MemoryAgentBoard,
     MemoryGroups,
+    MemoryOrderLimits,
     MemoryPlans,
     MemorySearchSecret,
     MemoryStore,
@@ -56,6 +57,7 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
         jitter=lambda: 0.5,
         instance="test",
         search_secret=MemorySearchSecret(),
+        limits=MemoryOrderLimits,
     )
 
     scheduler.command(Command(START, "ord-1"), "message-1")
@@ -101,6 +103,7 @@ def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_o
         jitter=lambda: 0.5,
         instance="test",
         search_secret=MemorySearchSecret(),
+        limits=MemoryOrderLimits,
     )
 
     handled = scheduler.command(Command(START, "ord-1"), "message-1")
@@ -153,6 +156,7 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
         jitter=lambda: 0.5,
         instance="test",
         search_secret=MemorySearchSecret(),
+        limits=MemoryOrderLimits,
     )
     return outbox, scheduler.command(Command(START, "ord-1"), "message-1")
 

@@ -8,6 +8,7 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json
+from roundsman.model.schedules import Overlap, RecurringRun
 from roundsman.submission.events import EventReader
 from roundsman.submission.processing import read_processing
 from roundsman.submission.submission import ValidOrder
@@ -335,3 +336,20 @@ def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> 
 def test_a_start_too_far_ahead_is_one_problem() -> None:
     (found,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
     assert found == "processing.processAt: is more than 366 days in the future"
+
+
+def test_what_a_run_may_say_is_of_a_run_only() -> None:
+    sentence = "is only for the run of a schedule: add processing.run"
+    assert problems_of(overlap="skip", evenIfPaused=True) == [
+        f"processing.evenIfPaused: {sentence}",
+        f"processing.overlap: {sentence}",
+    ]
+    at = "2026-12-01T09:00:00Z"
+    assert problems_of(run=at, overlap="wait") == ["processing.overlap: must be allow, skip, queue"]
+    found = read({**GOOD, "processing": {"run": at, "overlap": "queue"}})
+    assert found.run == RecurringRun("ord-1001", Overlap.QUEUE)
+    assert found.order_id == "ord-1001-20261201T090000Z"
+    same = read({**GOOD, "processing": {"run": at, "evenIfPaused": True}})
+    assert same.run == RecurringRun("ord-1001", even_if_paused=True)
+    assert same.content_hash == found.content_hash
+    assert read(GOOD).run is None

@@ -12,6 +12,7 @@ from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman_testing.faults import Faults, FaultyStore
+from roundsman_testing.memory import MemoryOrderLimits
 from tests.support.machine_world import T0, plan
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
 from tests.support.supervision_world import LATER, first, passed, started, submitted
@@ -50,6 +51,7 @@ def supervisor_over(shells: Shells, store: FaultyStore) -> Supervisor:
         clock=shells.clock,
         jitter=lambda: 0.0,
         config=SupervisorConfig(shells.leases, "u1", SHARDS, MINUTE),
+        limits=MemoryOrderLimits,
         on_trouble=lambda task_id, problem: shells.troubles.append(task_id),
     )
 

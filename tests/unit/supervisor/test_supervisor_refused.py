@@ -22,6 +22,7 @@ from roundsman_testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
+from roundsman_testing.memory import MemoryOrderLimits
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -67,6 +68,7 @@ def overdue(faults: Faults | None = None, plans: PlanStore | None = None) -> Pas
         clock=shells.clock,
         jitter=lambda: 0.5,
         config=SupervisorConfig(FaultyLeases(shells.leases, faults), "u1", SHARDS, MINUTE),
+        limits=MemoryOrderLimits,
         on_trouble=lambda task_id, problem: troubles.append((task_id, type(problem).__name__)),
     )
     return Passes(shells, faults, supervisor, troubles)

@@ -8,14 +8,10 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman import Archive, Step, Text, Workflow
+from roundsman.definition.recurrence import expression_problems, once_problems
 from roundsman_dev.changes.values import with_values
 from roundsman_dev.check import schedules
-from roundsman_dev.check.schedules import (
-    RUN,
-    expression_problems,
-    once_problems,
-    schedule_problems,
-)
+from roundsman_dev.check.schedules import RUN, schedule_problems
 from roundsman_dev.template import Document, Json
 from tests.project import TEMPLATE
 

@@ -1,4 +1,7 @@
-"""Letting one order pass the holds of operators, to see whether a service is well again."""
+"""Letting one order pass the holds of operators, to see whether a service is well again.
+
+It also passes the limit of its workflow: it begins, although it is not its turn.
+"""
 
 from collections.abc import Iterable
 
@@ -17,11 +20,15 @@ SEEN_WITHIN = KEEP_MARKS_FOR // SECOND + 1
 
 
 def let_pass(stack: DeployedStack, task: Task) -> None:
-    """Let the order pass each operator's hold that it would wait for; others wait on.
+    """Let the order pass each operator's hold, and the limit, that it would wait for; others wait.
 
     Returns once the functions know it. Raises NotPossible if another operator changes such a hold
     meanwhile.
     """
+    if task.limit is not None and not task.has_turn:
+        from roundsman.scheduler.order_limits import OrderLimits
+
+        OrderLimits(stack.limits, stack.tasks, stack.outbox()).let_begin(task)
     found = holds_before(stack.holds.holds(), task, plan_of(stack, task))
     for hold in found:
         if not stack.holds.change(hold, hold.letting_pass(task.task_id)):

@@ -43,8 +43,9 @@ PastHolds: TypeAlias = Annotated[
     bool,
     Argument(
         "--past-holds",
-        "Let the order pass the holds of operators, to see whether a service is well again.",
-        label="Let it pass the holds of operators",
+        "Let the order pass the holds of operators, to see whether a service is well again, and "
+        "the limit of its workflow.",
+        label="Let it pass the holds of operators, and the limit of its workflow",
         alone="--past-holds tries one order. Release what is held to let several go on.",
     ),
 ]

@@ -59,6 +59,9 @@ def cost_command(
     search_fields: Annotated[
         int, typer.Option(help="Fields of a workflow's search; each is one write unit an order.")
     ] = D.search_fields,
+    limited: Annotated[
+        bool, typer.Option("--limited", help="A limit of their workflow counts the orders.")
+    ] = False,
     tenants: Annotated[
         bool, typer.Option("--tenants", help="Orders name a tenant: SQS charges fair queues extra.")
     ] = False,
@@ -98,6 +101,7 @@ def cost_command(
                 order_days=order_days,
                 log_days=log_days,
                 search_fields=search_fields,
+                limited=limited,
                 tenants=tenants,
                 interval=interval,
                 profile=profile,

@@ -78,6 +78,8 @@ def _head(facts: OrderFacts, trace: str | None) -> Iterator[Text]:
     yield plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}")
     if task.deadline is not None:
         yield plain(f"deadline {iso(task.deadline)}: no step is performed after it")
+    if facts.turn is not None:
+        yield plain(f"waits for {facts.turn.words}")
     if task.ending:
         yield plain(task.ending.why, "red")
     if facts.plan is None:

@@ -16,6 +16,7 @@ PAGE_OF: Mapping[Noun, str] = {
     Noun.REJECTED: "/rejected",
     Noun.DEAD_LETTERS: "/dead-letters",
     Noun.WORKFLOWS: "/workflows",
+    Noun.SCHEDULES: "/schedules",
 }
 """The address of the page that lists what a verb is about."""
 
@@ -61,6 +62,7 @@ _PAGES: Mapping[str, str] = {
     "release": "/agents",
     "agents": "/agents",
     "groups": "/groups",
+    "schedules": "/schedules",
     "ls": "/orders?state=Archived",
 }
 """The pages by the verb of the command."""

@@ -54,6 +54,7 @@ from roundsman_console.faces.web.pages import (
     order,
     orders,
     overview,
+    schedules,
     shift,
     workflows,
 )
@@ -127,6 +128,7 @@ PAGES = (
     PageRoute("/agents/{agent}", agent.read, "agent.html"),
     PageRoute("/workflows", workflows.read_all, "workflows.html"),
     PageRoute("/workflows/{plan}", workflows.read, "workflow.html"),
+    PageRoute("/schedules", schedules.read, "schedules.html"),
     PageRoute("/cost", cost.read, "cost.html"),
     PageRoute("/progress/{work}", work.read, "work.html"),
     PageRoute("/results/{result}", results.read, "command.html"),

@@ -31,6 +31,7 @@ NAVIGATION = (
     ("/rejected", "Rejected"),
     ("/agents", "Agents"),
     ("/workflows", "Workflows"),
+    ("/schedules", "Schedules"),
     ("/cost", "Cost"),
     ("/doctor", "Doctor"),
 )

@@ -66,6 +66,7 @@ class Promise(StrEnum):
     ERASED = "an erased task has none of its contents, and stays as it is"
     ERASED_BESIDE = "the order row and the history of an erased task have no contents either"
     FOUND = "an order is found by the fields that its workflow names, and an erased one by none"
+    AT_ONCE = "no more orders of one value begin than the limit of their workflow lets be under way"
     RATE = "a bulk run sends no faster than its rate"
     CANARY = "a bulk run has the results of its canary before it sends more"
     STOPS = "a bulk run sends nothing if it is paused, is stopped or fails too often"

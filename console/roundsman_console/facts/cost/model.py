@@ -76,6 +76,8 @@ class Wanted:
     """How long logs are stored, in days."""
     search_fields: Annotated[int, Keyword("minimum", 0), Keyword("maximum", MOST_SEARCH_FIELDS)] = 0
     """The number of fields by which an order is found (`Workflow.search`)."""
+    limited: bool = False
+    """Whether a limit counts the orders (`Workflow.limit`). None of them waits for its turn."""
     tenants: bool = False
     """Whether orders name a tenant: their messages are then of a group (fair queues)."""
     interval: int = 60
@@ -263,13 +265,18 @@ def _order_row(wanted: Wanted, figures: Figures) -> int:
     return figures.record.order_row if wanted.order_bytes is None else wanted.order_bytes
 
 
+LIMITED = 3
+"""The write units, and the read units, of an order that a limit counts and that does not wait."""
+
+
 def _writes(wanted: Wanted, figures: Figures) -> float:
     """Return the write units of an order.
 
     A write in a transaction takes twice the units, also in the index. The index is written when the
     task is created and when it ends; a task that ends gives its rows their expiry. Each status adds
-    a write of the task record. Each field of search is an entry of an index of the orders, which is
-    one unit, and no more in a transaction.
+    a write of the task record. A limit writes its row twice, and the record once more. Each field
+    of search is an entry of an index of the orders, which is one unit, and no more in a
+    transaction.
     """
     stored = stored_of(wanted, figures)
     last = stored[-1]
@@ -282,19 +289,23 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
     if last.rows:  # a transaction, so its record and its index entry count twice
         ended += _started(last.written) + MOVED
     sent = wanted.statuses * _started(last.record)
-    return created + decided + ended + sent + wanted.search_fields
+    limited = LIMITED * wanted.limited
+    return created + decided + ended + sent + wanted.search_fields + limited
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
     """Return the read units of an order: all reads are eventually consistent (half a unit).
 
     Each decision reads the task record, with its rows, and the first request reads the order, which
-    its instance keeps, as measured on one instance. With many instances, each request may read the
+    its instance keeps, as measured on one instance. A limit reads its row twice, consistently, and
+    the index twice. With many instances, each request may read the
     order: with four steps, this costs 0.19 USD more per million orders.
     """
     read = [StoredBytes(figures.record.birth), *stored_of(wanted, figures)[:-1]]
     sizes = [size for one in read for size in (one.record, *one.rows)]
-    return sum(_started(size, READ_AT_ONCE) for size in [_order_row(wanted, figures), *sizes]) / 2
+    read_once = [_order_row(wanted, figures), *sizes]
+    limited = LIMITED * wanted.limited
+    return sum(_started(size, READ_AT_ONCE) for size in read_once) / 2 + limited
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:

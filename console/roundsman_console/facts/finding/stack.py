@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from roundsman.aws.outputs import LIVE
-from roundsman_console.aws.resources import stack_resources
+from roundsman_console.aws.resources import SCHEDULE, stack_resources
 from roundsman_console.aws.stack import DeployedStack, is_local
 from roundsman_console.aws.subscriptions import Subscriptions, read_subscriptions
 from roundsman_console.aws.versions import FunctionVersions, versions_beside
@@ -20,7 +20,7 @@ from roundsman_console.facts.table.copies import recovery_is_on, ttl_is_on
 if TYPE_CHECKING:
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
 
-ALARM, SCHEDULE = "AWS::CloudWatch::Alarm", "AWS::Scheduler::Schedule"
+ALARM = "AWS::CloudWatch::Alarm"
 ALARMS_AT_ONCE = 100  # the maximum of DescribeAlarms
 
 

@@ -6,12 +6,20 @@ from typing import Annotated
 
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, SituationName, TaskState
-from roundsman.model.task import REJECTION, AfterUndo, Effect, Operation, StepRecord, Task
+from roundsman.model.task import (
+    REJECTION,
+    TURN_ENDS,
+    AfterUndo,
+    Effect,
+    Operation,
+    StepRecord,
+    Task,
+)
 from roundsman_console.base.constraints import Count, GroupId, Keyword, Ordinal
 from roundsman_console.base.result import EpochMs, EpochMsOrNone, Shown, filled_from
 from roundsman_console.facts.order.next_command import next_command
 from roundsman_console.facts.order.not_needed import why_not_needed
-from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
+from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts, TurnNow
 from roundsman_console.facts.order.timeline import Happening, happenings, not_known
 
 
@@ -57,7 +65,7 @@ class EndingDocument:
 class OwedDocument:
     """A status, an alert or a rejected message that is not known to be sent."""
 
-    kind: Annotated[str, Keyword("enum", ("status", "alert", REJECTION))]
+    kind: Annotated[str, Keyword("enum", ("status", "alert", REJECTION, TURN_ENDS))]
     name: str
 
 
@@ -123,7 +131,7 @@ class StepDocument:
     outcome_unknown: bool
     """Whether an attempt ended without a definite answer."""
     held_since: EpochMsOrNone
-    """Since when the step waits because its agent is on hold."""
+    """Since when the step waits because its agent is on hold, or for the turn of its order."""
     late_since: EpochMsOrNone
     """Since when the step waits for the scheduler: its reply or its start may wait in a queue."""
     heartbeat_by: EpochMsOrNone
@@ -246,6 +254,9 @@ class TaskDocument(TaskSummaryDocument):
     """The steps whose effect may have happened and that have no compensation; empty unless the task
     ends in undo."""
     owed: Sequence[OwedDocument]
+    turn: TurnNow | None
+    """What the order waits for that may not begin yet, by the limit of its workflow; null if it
+    does not wait for its turn."""
     fan_outs: Mapping[str, Count]
     """The number of items of each fan-out, by its step."""
     unread_signals: Sequence[UnreadSignalDocument]
@@ -329,6 +340,7 @@ def order_document(facts: OrderFacts, trace: str | None = None) -> TaskDocument:
         undo_failed=effects.undo_failed,
         without_compensation=effects.without_compensation,
         owed=[filled_from(one, OwedDocument) for one in task.owed],
+        turn=facts.turn,
         unread_signals=[filled_from(one, UnreadSignalDocument) for one in task.signals],
         steps=[*map(_step, facts.steps)],
         history=[

@@ -21,6 +21,7 @@ from roundsman_console.facts.order.masks import (
     shown,
 )
 from roundsman_console.facts.order.order_facts import OrderFacts
+from roundsman_console.facts.order.turn import turn_now
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
@@ -75,6 +76,7 @@ def find_shown(stack: DeployedStack, order_id: str, *, reveal: bool = False) -> 
         mask.history(history),
         at=now(),
         holds=stack.holds.holds() if held else (),
+        turn=turn_now(stack, task, plan),
     )
 
 

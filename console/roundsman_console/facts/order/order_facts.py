@@ -11,6 +11,8 @@ from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.task import StepRecord, Task
+from roundsman_console.base.constraints import Count
+from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import Effects, effects_of, step_names
 
 
@@ -43,6 +45,43 @@ class SchedulerNow:
 NOTHING_KNOWN = SchedulerNow()
 
 
+MOST_WAITING = 1_000
+"""So many orders that wait for their turn are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnNow:
+    """What an order waits for that may not begin yet, by the limit of its workflow."""
+
+    by: str
+    """The expression that gives the value by which orders are counted."""
+    at_once: Count
+    """How many orders with one value may be under way."""
+    under_way: Count
+    """How many orders with the value of this one are under way."""
+    waiting: Count | None
+    """How many of them have waited for longer; MOST_WAITING stands for that or more. None if the
+    reader may not read that: only an operator may."""
+
+    @property
+    def words(self) -> str:
+        """What is before the order, in words."""
+        limit = f"at most {self.at_once} may be under way"
+        if self.waiting is None:
+            under_way = counted(self.under_way, "order")
+            return (
+                f"its turn: {under_way} of the same {self.by} under way, and how many wait before "
+                f"it is not known to you; {limit}"
+            )
+        many = "at least " if self.waiting >= MOST_WAITING else ""
+        before = counted(self.under_way + self.waiting, "order")
+        verb = "is" if self.under_way + self.waiting == 1 else "are"
+        return (
+            f"its turn: {many}{before} of the same {self.by} {verb} before it, {self.under_way} "
+            f"under way and {self.waiting} waiting; {limit}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class OrderFacts:
     """One order as it is shown to a person, with masked values masked. Instants are epoch ms."""
@@ -56,6 +95,8 @@ class OrderFacts:
     """When it was read."""
     holds: Sequence[Hold] = ()
     """The holds in force, if a step is held; `lookup.with_surroundings` adds them in any case."""
+    turn: TurnNow | None = None
+    """What it waits for that a limit counts; None if it does not wait for its turn."""
     agents: Agents = field(default_factory=dict)
     """How far the agents are behind. This and what follows is added by `with_surroundings`."""
     visited_at: int | None = None

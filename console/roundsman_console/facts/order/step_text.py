@@ -7,6 +7,7 @@ from roundsman.definition.plan import SignalPlan, SleepForPlan, SleepUntilPlan, 
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
+from roundsman.model.order_limit import waits_for_turn
 from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil, WithoutAgent
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
@@ -190,6 +191,9 @@ def wait_words(step: StepPlan) -> str:
 
 def _held(one: StepFacts) -> str:
     record, at = one.record, one.order.at
+    if waits_for_turn(record):
+        turn = one.order.turn
+        return f"waits for {'its turn' if turn is None else turn.words}"
     since = f"held since {second(record.held_since or at)}"
     found = [
         f"{hold.target} {hold_words(hold)}, until {second(hold.until)}"

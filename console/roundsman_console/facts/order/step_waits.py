@@ -9,6 +9,7 @@ from roundsman.engine.signals import NO_SIGNAL
 from roundsman.model.events import AgentView
 from roundsman.model.holds import OPERATOR, hold_words
 from roundsman.model.instants import format_duration, second
+from roundsman.model.order_limit import waits_for_turn
 from roundsman.model.situations import (
     Asleep,
     AwaitsCallback,
@@ -37,6 +38,7 @@ StepCase: TypeAlias = Literal[
     "reply_waits",
     "held",
     "circuit_open",
+    "awaits_turn",
     "callback",
     "unread",
     "at_agent",
@@ -190,6 +192,8 @@ class _Step:
         return f"{self.agent}'s answer to {self.of} (attempt {self.record.failure_count + 1}{most})"
 
     def _held(self) -> StepWait:
+        if waits_for_turn(self.record):
+            return self._turn()
         record, not_before = self.record, self.record.not_before
         since = f"{self.name} has been held since {second(record.held_since or self.at)}"
         looks = []
@@ -217,6 +221,17 @@ class _Step:
         case: StepCase = "held" if operator else "circuit_open"
         command = release_command(hold) if operator else "roundsman agents"
         return replace(self._wait(case, what, evidence, command), agent=agent)
+
+    def _turn(self) -> StepWait:
+        turn = self.facts.order.turn
+        what = "its turn, by the limit of its workflow" if turn is None else turn.words
+        evidence = (
+            f"it has waited since {second(self.record.held_since or self.at)}, and its complete-by "
+            "moves with the wait",
+            "it begins when it is its turn; to let it begin before, run the command below",
+        )
+        run = command_line("run", self.task.task_id, options=("--past-holds", *REASON))
+        return replace(self._wait("awaits_turn", what, evidence, run), agent=None)
 
     def _again(self, not_before: int) -> StepWait:
         polls = self.record.polling is not None and not self.record.failure_count

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from roundsman.command_line import REASON, command_line
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import format_duration, second
+from roundsman.model.schedules import is_queued
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.base.counted import counted
 from roundsman_console.facts.order.effects import left_out_words
@@ -176,6 +177,13 @@ def _without_plan(facts: OrderFacts) -> Diagnosis:
 
 def _scheduled(facts: OrderFacts) -> Diagnosis:
     task = facts.task
+    if is_queued(task):
+        return Diagnosis(
+            "scheduled",
+            f"{task.task_id} is the order of a run, and waits for that of an earlier run to end.",
+            tuple(_about(facts)),
+            command_line("schedules ls"),
+        )
     if task.start_at > facts.at:
         return Diagnosis(
             "scheduled",

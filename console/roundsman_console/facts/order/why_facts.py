@@ -16,6 +16,7 @@ from roundsman_console.facts.order.lookup import load_task, plan_of
 from roundsman_console.facts.order.masks import mask_of, shown
 from roundsman_console.facts.order.order_facts import OrderFacts, SchedulerNow
 from roundsman_console.facts.order.step_waits import StepCase
+from roundsman_console.facts.order.turn import turn_now
 from roundsman_console.facts.order.why import Diagnosis, TaskCase, diagnose, unreadable
 
 
@@ -71,6 +72,7 @@ def with_surroundings(stack: DeployedStack, facts: OrderFacts) -> OrderFacts:
     return replace(
         facts,
         holds=stack.holds.holds(),
+        turn=facts.turn or turn_now(stack, task, facts.plan),
         agents=stack.board.agents(),
         visited_at=lease.visited_at if lease and lease.visited_at else None,
         interval=stack.supervisor_interval,

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
+from roundsman.model.order_limit import waits_for_turn
+from roundsman.model.schedules import is_queued
 from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
@@ -41,16 +43,19 @@ def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) 
     if task.ended:
         return left_out_words(task)
     if task.state is TaskState.SCHEDULED:
-        return f"starts at {second(task.start_at)}, as it asked"
+        asked = f"starts at {second(task.start_at)}, as it asked"
+        return "waits for the order of an earlier run to end" if is_queued(task) else asked
     return _waits(task, plan, holds) or "waits for the scheduler"
 
 
 def held_steps(task: Task) -> list[str]:
-    """Return the steps that wait only because of a hold."""
+    """Return the steps that wait only because of a hold, or for the turn of their order."""
     return [name for name, record in task.steps.items() if record.held_since is not None]
 
 
 def _waits(task: Task, plan: Plan | None, holds: Sequence[Hold]) -> str:
+    if any(map(waits_for_turn, task.steps.values())):
+        return "waits for its turn, by the limit of its workflow"
     if held := held_steps(task):
         return f"{span(held)}: waits{_hold_of(task, held[0], plan, holds)}"
     for name, record in task.steps.items():

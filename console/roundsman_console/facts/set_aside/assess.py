@@ -29,7 +29,7 @@ from roundsman.model.task import (
     idempotency_key,
 )
 from roundsman.submission.events import Asked
-from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
+from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, EventOfOrder, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import (
     AgentRequest,
@@ -167,6 +167,10 @@ def _judge_asked(stack: DeployedStack, event: Asked, now: int) -> JudgedMessage:
     if isinstance(event, ValidOrder):
         return _judge_order(stack, event)
     task = stack.tasks.load(event.order_id, now)
+    if task is None and isinstance(event, EventOfOrder):
+        if isinstance(event.order, RejectedOrder):
+            raise event.order
+        return _judge_order(stack, event.order)
     if task is None:
         raise InvalidMessage([NO_TASK])
     cancels = isinstance(event, CancelAsked)

@@ -66,9 +66,9 @@ OTHERWISE_PLAN_VERSION = 6
 """The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
 the step."""
 NEWEST_PLAN_VERSION = 7
-"""The version of a plan in which enough of many steps have to succeed, or in which the type of an
-error decides what follows. Code that reads only version 6 would wait for all of them, and would
-treat all errors alike."""
+"""The version of a plan with a limit, with steps of which enough have to succeed, or in which the
+type of an error decides what follows. Code that reads only version 6 would begin all orders at
+once, would wait for all steps, and would treat all errors alike."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
@@ -91,6 +91,14 @@ class WaitPlan:
     """In ms."""
     times: int
     then: UndoPlan | ArchivePlan
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPlan:
+    """`Limit` in a plan."""
+
+    by: str
+    at_once: int
 
 
 StrategyPlan: TypeAlias = ArchivePlan | UndoPlan | WaitPlan
@@ -355,6 +363,8 @@ class Plan:
     """The paths of the input fields by whose values orders are found."""
     deadline: int | None = None
     """In ms, from submission; None if the workflow has none."""
+    limit: LimitPlan | None = None
+    """How many orders with one value are under way at once; None if any number may be."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
     """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
@@ -611,6 +621,8 @@ def plan_of(workflow: Workflow) -> Plan:
         document["search"] = list(workflow.searched_fields())
     if workflow.deadline is not None:  # a plan without it keeps its hash
         document["deadline"] = milliseconds(workflow.deadline)
+    if workflow.limit is not None:  # the same
+        document["limit"] = {"by": workflow.limit.by, "atOnce": workflow.limit.at_once}
     if workflow.may_add:  # a plan without it keeps its hash
         document["mayAdd"] = {
             "kinds": [_stored_step(kind, workflow) for kind in workflow.may_add],
@@ -622,7 +634,7 @@ def plan_of(workflow: Workflow) -> Plan:
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(map(_uses_newest_version, workflow.all_steps)):
+    if workflow.limit or any(map(_uses_newest_version, workflow.all_steps)):
         return NEWEST_PLAN_VERSION
     if any(step.otherwise is not FAIL for step in workflow.all_steps):
         return OTHERWISE_PLAN_VERSION
@@ -887,6 +899,7 @@ def _read(document: dict[str, Json], text: str) -> Plan:
     kinds = [_read_step(_as(dict, kind)) for kind in _as(list, may_add.get("kinds", []))]
     _check_steps(steps, kinds)
     point, deadline = document["pointOfNoReturn"], document.get("deadline")
+    limit = _as(dict, document["limit"]) if "limit" in document else None
     return Plan(
         workflow=_as(str, document["workflow"]),
         steps={step.name: step for step in steps},
@@ -898,6 +911,9 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
         search=tuple(_as(str, path) for path in _as(list, document.get("search", []))),
         deadline=None if deadline is None else _as(int, deadline),
+        limit=None
+        if limit is None
+        else LimitPlan(_as(str, limit["by"]), _as(int, limit["atOnce"])),
         kinds={kind.name: kind for kind in kinds},
         most_added=_as(int, may_add.get("most", 0)),
         kinds_after_no_return=frozenset(

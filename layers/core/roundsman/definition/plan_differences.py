@@ -95,6 +95,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "may_add_after_no_return": tuple(sorted(plan.kinds_after_no_return)),
         "masked": plan.masked,
         "search": plan.search,
+        "limit": plan.limit and f"{plan.limit.at_once} at once by {plan.limit.by}",
     }
     return {name: _words(value) for name, value in compared.items()}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from roundsman.definition.expressions import compile_expression
 from roundsman.errors import DefinitionError
+from roundsman.model.checks import check_name
 
 KINDS = ("topic", "bucket", "source")
 
@@ -39,6 +40,10 @@ class From:
     input: str | None = None
     """A JMESPath expression over the event that gives the order's input, such as
     `{customer: buyer.id, lines: items}`. None: the event itself."""
+    signal: str | None = None
+    """The name of a signal for which a step of the workflow waits. The event begins the order with
+    its id and is a signal to it, whose data is the order's input; if there is such an order, it is
+    the signal alone. Two events with the same content are one. None: the event is an order."""
 
     def __post_init__(self) -> None:
         given = [name for name in KINDS if getattr(self, name) is not None]
@@ -57,6 +62,13 @@ class From:
                 raise DefinitionError(
                     f"From(...): {name} is {value!r}; write the name alone, without the ARN before "
                     "it, which is another one in each account"
+                )
+        if self.signal is not None:
+            check_name("From(...): signal", self.signal)
+            if self.id is None:
+                raise DefinitionError(
+                    f"From(...) with signal={self.signal!r} must have id, an expression for what "
+                    "all events of one order have, such as order.number"
                 )
         for name in ("id", "input"):
             if (expression := getattr(self, name)) is not None:

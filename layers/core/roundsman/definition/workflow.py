@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from roundsman.definition.expressions import (
     NotThere,
+    Shape,
     answers_asked_for,
     compile_condition,
     evaluate_instant,
@@ -73,6 +74,7 @@ _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*
 _SEARCH_PATH = re.compile(r"input(?:\.[^.\[\]*=~#\s]+)+")
 MOST_SEARCH_FIELDS = 3
 """The fields of `Workflow.search`: each has an index, and is one write unit of each order."""
+MOST_AT_ONCE = 100  # their ids are in one row
 LONGEST_SEARCH_PATH = 128  # characters; with its value it is below 1 KB, one write unit
 
 
@@ -686,6 +688,39 @@ class Signal(_StepWithoutAgent):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limit:
+    """How many orders of a workflow with one value are under way at once; the others wait.
+
+    They begin in the order in which they came. An order that needs a person is not under way, and
+    waits again once it is resubmitted.
+    """
+
+    by: str
+    """What gives the value: an expression over the order, such as `input.customerId`. Orders for
+    which it gives null or an empty text are not limited."""
+    at_once: int = 1
+    """At most so many are under way; 100 at most."""
+
+    def __post_init__(self) -> None:
+        compile_condition("Limit: by", self.by)
+        if steps_read(self.by) or answers_asked_for(self.by):
+            raise DefinitionError(
+                f"Limit: by {self.by!r} reads what steps have done; an order is counted before its "
+                "first step: it can read only input"
+            )
+        if not paths_read(self.by):
+            raise DefinitionError(
+                f"Limit: by {self.by!r} reads nothing of the order; write input.customerId"
+            )
+        check_count("Limit: at_once", self.at_once)
+        if self.at_once > MOST_AT_ONCE:
+            raise DefinitionError(
+                f"Limit: at_once is {self.at_once}; at most {MOST_AT_ONCE} orders of one value are "
+                "counted"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Workflow:
     """Steps that complete, or are undone, as a whole.
 
@@ -731,6 +766,9 @@ class Workflow:
     search: tuple[str, ...] = ()
     """The fields by whose values operators find orders, such as `input.customerId`; at most 3. Each
     costs one write unit an order that has it, and needs an index (parameter `SearchFields`)."""
+    limit: Limit | None = None
+    """How many of its orders with one value, such as those of one customer, are under way at once.
+    None: any number."""
     events: "tuple[From, ...]" = ()
     """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
     the plan."""
@@ -763,6 +801,8 @@ class Workflow:
                     f"{where}: masked has {path!r}, which is not a path; write card.number, "
                     "guests[].passport for each item of a list, or pins.*.pin for each key"
                 )
+        if self.limit is not None:
+            check_type(f"{where}: limit", self.limit, Limit)
         if self.events:
             self._check_events(where)
         if self.input is not None:
@@ -817,6 +857,14 @@ class Workflow:
 
         example = 'declarations, such as (From(topic="orders"),)'
         check_tuple(f"{where}: events", self.events, (From,), example)
+        awaited = {step.signal for step in self.all_steps if isinstance(step, Signal)}
+        for one in self.events:
+            if one.signal not in (None, *awaited):
+                known = ", ".join(sorted(awaited)) or "none"
+                raise DefinitionError(
+                    f"{where}: no step waits for the signal {one.signal!r} of {one}; the signals "
+                    f"are: {known}"
+                )
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
@@ -860,6 +908,7 @@ class Workflow:
         kind = stored_type(self.input)
         if kind is None:
             return
+        self._check_limit(where, InputShape(kind))
         for step in self.all_steps:
             for name in step.reads or ():
                 if name not in field_names(kind):
@@ -877,6 +926,13 @@ class Workflow:
                     raise DefinitionError(f"{place} gives one value; it must give a list")
                 if what == "until" and found.is_text() is False:
                     raise DefinitionError(f"{place} gives no text; it must give an instant")
+
+    def _check_limit(self, where: str, order: Shape) -> None:
+        if self.limit is not None:
+            try:
+                shape_of(self.limit.by, order)
+            except NotThere as error:
+                raise DefinitionError(f"{where}: by of its limit {error}") from error
 
     def _check_steps(self, where: str) -> None:
         if isinstance(self.steps, list):  # the dataclass is frozen

@@ -8,7 +8,7 @@ of it: what was sent is done, and undos go on unless the hold says otherwise.
 
 In all cases the step is parked: it waits without a lock. The end of the hold wakes it
 (`roundsman.supervisor.wakes`). In case that is lost, it checks the hold itself, after one to two
-hours and later each day (`_next_check`). No attempt is counted, and the task's complete-by moves by
+hours and later each day (`next_check`). No attempt is counted, and the task's complete-by moves by
 the time in which any of its steps was parked. A deadline of the task, which is an instant that the
 application has named, does not move.
 """
@@ -66,7 +66,7 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     until = min(hold.until for hold in holds)  # without one, `route` would have found an agent
     why = next((hold.why for hold in holds if hold.why), "its agent accepts no work")
     held_for = _held_for(context, step, agents)
-    _park(context, step, _next_check(context, step, until), why, held_for=held_for)
+    _park(context, step, next_check(context, step, until), why, held_for=held_for)
 
 
 def is_to_be_parked_anew(context: DecisionContext, step: StepPlan, wait: Parked) -> bool:
@@ -82,7 +82,7 @@ def is_to_be_parked_anew(context: DecisionContext, step: StepPlan, wait: Parked)
     return wait.not_before <= context.now or wait.held_for != _held_for(context, step, agents)
 
 
-def _next_check(context: DecisionContext, step: StepPlan, until: int) -> int:
+def next_check(context: DecisionContext, step: StepPlan, until: int) -> int:
     """When a step that is parked by a known hold checks it again, if nobody has woken it.
 
     `until` is when the hold ends, as far as it is known now (epoch ms). A hold that lasts long is
@@ -161,7 +161,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     hold = context.agent(step).hold_on(record.operation)
     at = context.now + max(1, min(wait, RECHECK_INTERVAL)) + int(context.jitter * RESUME_SPREAD)
     if hold is not None and hold.until > context.now:
-        at = _next_check(context, step, max(hold.until, context.now + wait))
+        at = next_check(context, step, max(hold.until, context.now + wait))
     elsewhere = untried(step, record) if effect is Effect.NONE else ()
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type

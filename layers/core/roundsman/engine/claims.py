@@ -36,7 +36,15 @@ from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, SendRequest
 from roundsman.model.instants import second
-from roundsman.model.situations import AtAgent, AwaitsCallback, Parked, Ready, UnderWay, WaitsUntil
+from roundsman.model.situations import (
+    TURN,
+    AtAgent,
+    AwaitsCallback,
+    Parked,
+    Ready,
+    UnderWay,
+    WaitsUntil,
+)
 from roundsman.model.task import PERFORM, UNDO, AfterUndo, Effect, StepError, StepRecord
 
 KEY_EXPIRED = "KeyExpired"
@@ -49,7 +57,11 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
     record = context.decision.step(step.name)
     what = what_words(step, record.operation)
     wait = record.situation
-    if isinstance(wait, WaitsUntil | Parked):
+    if isinstance(wait, Parked) and wait.held_for == TURN:
+        from roundsman.engine.order_limit import look_for_turn  # late: few workflows have a limit
+
+        look_for_turn(context, step, wait)
+    elif isinstance(wait, WaitsUntil | Parked):
         if isinstance(wait, Parked) and is_to_be_parked_anew(context, step, wait):
             park(context, step)
         elif wait.not_before <= context.now:

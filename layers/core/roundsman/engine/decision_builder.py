@@ -423,6 +423,8 @@ class DecisionBuilder:
             expires_at=self.task.expires_at if state is self.before.state else None,
         )
         task = replace(task, failure=self._failure(task))
+        if task.limit is not None and task.ended and not self.before.ended:
+            task = replace(task, has_turn=False, turns=task.turns + 1)
         owed = newly_owed(
             self.before,
             task,

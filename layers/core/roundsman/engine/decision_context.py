@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.decision_builder import DecisionBuilder
@@ -10,6 +11,9 @@ from roundsman.model.events import Agents, AgentView
 from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.task import PERFORM, Operation
+
+if TYPE_CHECKING:  # most orders have no limit
+    from roundsman.model.order_limit import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class DecisionContext:
     """The plan under which a resubmitted or moved task continues; None if it keeps its own."""
     queues: SchedulerQueues = NOTHING_KNOWN
     """What is known of the queues that the scheduler reads."""
+    turn: "Turn | None" = None
+    """Whether the order may begin, by the limit of its workflow; None if nobody has looked."""
 
     @property
     def plan(self) -> Plan:
@@ -74,6 +80,12 @@ class DecisionContext:
         view = self.view(agent)
         hold = None if view is None else view.hold_on(operation)
         return hold is not None and hold.until > self.now
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether no step may begin before it is the order's turn."""
+        task = self.decision.task
+        return task.limit is not None and not task.has_turn and self.stored_plan.limit is not None
 
     def is_unblocked(self, step: StepPlan) -> bool:
         """Whether every step that this one comes after is done, or enough of them are."""

@@ -12,7 +12,15 @@ from zlib import crc32
 
 from roundsman.model.credit import stands_since
 from roundsman.model.instants import DAY, MINUTE, SECOND
-from roundsman.model.situations import SEVERAL, Parked, ToBegin, UnderWay, WaitsUntil, WithoutAgent
+from roundsman.model.situations import (
+    SEVERAL,
+    TURN,
+    Parked,
+    ToBegin,
+    UnderWay,
+    WaitsUntil,
+    WithoutAgent,
+)
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
@@ -76,7 +84,7 @@ class ParkedFor:
     """What a task waits for whose steps are parked by holds."""
 
     target: str
-    """An agent, EVERY_ORDER or SEVERAL."""
+    """An agent, EVERY_ORDER, SEVERAL or TURN."""
     since: int
     """Since when its first step has been parked (epoch ms)."""
 
@@ -95,6 +103,8 @@ def parked_for(task: Task) -> ParkedFor | None:
     if not targets:
         return None
     target = targets.pop() if len(targets) == 1 else SEVERAL
+    if task.limit is not None and any(one.held_for == TURN for one in parked):
+        target = TURN  # without its turn, nothing else of it is performed
     return ParkedFor(target, min(one.since for one in parked))
 
 

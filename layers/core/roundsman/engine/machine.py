@@ -10,6 +10,7 @@ that has failed ends, `compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.claims import claim, make_ready_if_due, send_own_claims_again
@@ -62,13 +63,16 @@ from roundsman.model.situations import Attempt, UnderWay
 from roundsman.model.states import TaskState
 from roundsman.model.task import LATE_ANSWER, UNDO, StepError, Task, Termination
 
+if TYPE_CHECKING:  # most orders have no limit
+    from roundsman.model.order_limit import Turn
+
 NO_AGENTS: Agents = {}
 
 SENT_AGAIN_EVERY = 60 * MINUTE
 """How often, in ms, a Start is sent again while the SchedulerQueue has messages."""
 
 
-def decide(
+def decide(  # noqa: PLR0913  # all that is known of a task, since the engine reads nothing
     plan: Plan | None,
     task: Task,
     event: Event,
@@ -79,6 +83,7 @@ def decide(
     jitter: float,
     next_plan: Plan | None = None,
     queues: SchedulerQueues = NOTHING_KNOWN,
+    turn: "Turn | None" = None,
 ) -> Decision:
     """The decision on `task` when `event` happens at `now` (epoch ms).
 
@@ -86,7 +91,8 @@ def decide(
     the order row; only a `when`, a `for_each` and a correction of the input read it. `agents`
     are the known views of the agents' queues. `jitter` is in [0, 1). `next_plan` is the plan
     that a Resubmit or a Move names, or None if it names none or that plan is not stored.
-    `queues` is what is known of the queues that the scheduler reads. If nothing changes, the
+    `queues` is what is known of the queues that the scheduler reads. `turn` is whether it is the
+    order's turn, if a limit counts it; None if nobody has looked. If nothing changes, the
     decision's task is `task` itself; otherwise its version is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
@@ -112,7 +118,7 @@ def decide(
     if plan is None:
         _without_plan(decision, event)
     else:
-        context = DecisionContext(plan, decision, order, agents, jitter, next_plan, queues)
+        context = DecisionContext(plan, decision, order, agents, jitter, next_plan, queues, turn)
         plan = _with_plan(context, event)
     return decision.build(plan and plan.for_task(decision.task), kind)
 

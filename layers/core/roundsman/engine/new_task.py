@@ -30,11 +30,18 @@ class ProcessingOptions:
 
 
 def new_task(
-    plan: Plan, task_id: str, options: ProcessingOptions, now: int, *, shards: int
+    plan: Plan,
+    task_id: str,
+    options: ProcessingOptions,
+    now: int,
+    *,
+    shards: int,
+    limit: str | None = None,
 ) -> Task:
     """A new task: Pending, or Scheduled if its start time is in the future.
 
-    With `reply_to`, it owes the application the status `received`.
+    `limit` is the key under which a limit counts it. With `reply_to`, it owes the application the
+    status `received`.
     """
     start_at = max(options.start_at if options.start_at is not None else now, now)
     complete_within = options.complete_within
@@ -59,6 +66,7 @@ def new_task(
         tenant=options.tenant,
         reply_to=options.reply_to,
         correlation_id=options.correlation_id,
+        limit=limit,
         deadline=None if plan.deadline is None else now + plan.deadline,
     )
     return with_due_entry(task, now)

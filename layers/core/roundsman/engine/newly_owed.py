@@ -9,7 +9,7 @@ from dataclasses import replace
 from roundsman.model.record_limits import LONGEST_DETAIL, MOST_OWED, cut
 from roundsman.model.situations import WithoutAgent
 from roundsman.model.states import END_STATES, ProcessState, TaskState
-from roundsman.model.task import REJECTION, Owed, StepRecord, Task, UnreadSignal
+from roundsman.model.task import REJECTION, TURN_ENDS, Owed, StepRecord, Task, UnreadSignal
 
 STATUSES = {
     TaskState.COMPLETED: "completed",
@@ -63,6 +63,8 @@ def newly_owed(
         yield owed("alert", name, reason)
     yield from (owed("alert", name, detail) for name, detail in alerts)
     yield from (replace(owed(REJECTION, one.name, why), signal=one.id) for one, why in rejected)
+    if task.limit is not None and task.ended and not before.ended:
+        yield replace(owed(TURN_ENDS, before.turn), detail=task.limit)
     if task.reply_to:
         if _has_started(task.steps) and not _has_started(before.steps):
             yield owed("status", "started")
@@ -73,9 +75,10 @@ def newly_owed(
 def fitting_owed(owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
     """What is owed, without the oldest statuses and alerts if there are too many of them.
 
-    Rejected messages are kept: there are at most as many as signals that a record holds.
+    Rejected messages are kept: there are at most as many as signals that a record holds. So are the
+    ends of turns: an order begins again only when a person asks for it.
     """
-    others = [one for one in owed if one.kind != REJECTION]
+    others = [one for one in owed if one.kind not in (REJECTION, TURN_ENDS)]
     dropped = others[:-MOST_OWED]
     return tuple(one for one in owed if one not in dropped)
 

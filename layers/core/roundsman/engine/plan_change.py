@@ -308,6 +308,10 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
         yield "its condition (when) is another"
     if old.for_each != new.for_each:
         yield "its list of items (for_each) is another"
+    if old.enough != new.enough:
+        yield "another number of its items has to succeed (enough)"
+    if old.enough_before != new.enough_before:
+        yield "another number of the steps before it has to succeed (AnyOf)"
     if old.reads != new.reads:
         yield "its list of fields of the input (reads) is another"
     undo = _undo_words(new)

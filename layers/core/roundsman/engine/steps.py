@@ -46,8 +46,13 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
     """Claim every ready step, until none is left.
 
     A skipped step, or a fan-out whose items are now known, may make other steps ready. A condition
-    that fails ends the task; the steps that were not claimed before stay unclaimed.
+    that fails ends the task; the steps that were not claimed before stay unclaimed. Before its
+    turn, each ready step of an order that a limit counts waits for it.
     """
+    if context.decision.task.limit is not None:
+        from roundsman.engine.order_limit import begin_turn  # late: few workflows have a limit
+
+        begin_turn(context)
     stop_unneeded(context)
     while ready := ready_to_perform(context):
         for step in ready:
@@ -59,6 +64,11 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 continue
             if step.fans_out:
                 _fan_out(context, step)
+                continue
+            if context.is_limited:
+                from roundsman.engine.order_limit import await_turn
+
+                await_turn(context, step)
                 continue
             match step.awaits:
                 case None:

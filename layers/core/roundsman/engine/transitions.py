@@ -351,7 +351,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ACTIVE, TaskEvent.INSPECT): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    # Pending: it is the order's turn, and it begins with a sleep.
+    (T.RETRY, TaskEvent.START): _to(T.PENDING, T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
     # Pending: an earlier attempt has succeeded, and a sleep follows.
     (T.RETRY, TaskEvent.REPLIED): _to(
         T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED

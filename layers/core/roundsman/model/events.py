@@ -391,7 +391,14 @@ class InspectAt:
     """Epoch ms."""
 
 
-Action: TypeAlias = SendRequest | StartTask | InspectAt
+@dataclass(frozen=True, slots=True)
+class WakeOrder:
+    """Inspect the task of another order now: it may be its turn. Best effort, as InspectAt."""
+
+    order: str
+
+
+Action: TypeAlias = SendRequest | StartTask | InspectAt | WakeOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ EVERY_ORDER = "*"
 SEVERAL = "+"
 """What waits for more than one: for the first of several agents, or with several steps."""
 
+TURN = "#"
+"""What a step waits for whose order may not begin yet, by the limit of its workflow."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
@@ -54,9 +57,9 @@ class Parked:
     since: int
     """Since when the step has been parked."""
     held_for: str | None = None
-    """Whose hold the step waits for: an agent, EVERY_ORDER for the holds on orders, or SEVERAL.
-    None in records of code that did not store it: such a step is not woken, and checks the hold
-    itself within minutes."""
+    """Whose hold the step waits for: an agent, EVERY_ORDER for the holds on orders, or SEVERAL;
+    TURN if it waits for the turn of its order. None in records of code that did not store it: such
+    a step is not woken, and checks the hold itself within minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

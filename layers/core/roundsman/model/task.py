@@ -61,6 +61,9 @@ does not know of them would send a rejected message as a status."""
 UNANSWERED_SCHEMA = 10
 """The format of a record with steps that nobody has answered. Code that does not know of them would
 take the result for an answer."""
+LIMIT_SCHEMA = 10
+"""The format of a record that a limit counts. Code that does not know of it would never let another
+order begin when this one ends."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -473,22 +476,26 @@ REJECTION: Final = "rejection"
 """The kind of a rejected message that is owed: of a signal that no step can read any more."""
 
 
+TURN_ENDS: Final = "turn"
+"""The kind of what is owed at the end of an order that a limit counts: another one may begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owed:
     """A status, alert or rejected message that was stored with a decision and is not known to be
-    sent."""
+    sent; or the end of a turn that is not known to be noted."""
 
     kind: str
-    """`status`, `alert` or `rejection`."""
+    """`status`, `alert`, `rejection` or `turn`."""
     name: str
     """The status (`completed`), the kind of the alert (`task_archived`, `unexpected_error`,
-    `result_awaited`, LATE_ANSWER) or the name of the signal that is rejected."""
+    `result_awaited`, LATE_ANSWER), the name of the signal that is rejected, or a turn's end."""
     seq: int
     """The version of the record that the decision stored."""
     at: int
     """When the decision was made, in epoch ms."""
     detail: str
-    """The reason of the decision."""
+    """The reason of the decision; of a turn, the key of its limit."""
     signal: Annotated[str | None, Stored(since=REJECTIONS_SCHEMA)] = None
     """The id of the signal that is rejected; None for a status and an alert."""
 
@@ -609,6 +616,13 @@ class Task:
     """The instant after which no step is performed, counted from when the task was submitted.
     Nothing moves it. None if the workflow has none, or once an operator has let the task go on
     after it."""
+    limit: str | None = None
+    """The key under which the limit of its workflow counts the order: a hash
+    (`roundsman.model.order_limit`). None if it is not limited."""
+    has_turn: bool = False
+    """Whether the order is one of those that the limit lets be under way."""
+    turns: int = 0
+    """How many turns of the order have ended: one with each end of the task."""
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
@@ -623,6 +637,14 @@ class Task:
     def ended(self) -> bool:
         """Whether the task is in an end state. An operator may resubmit it from some of them."""
         return self.state in END_STATES
+
+    @property
+    def turn(self) -> str:
+        """What a limit counts of the task: its id, with a number once a turn of it has ended.
+
+        So what ends an earlier turn late does not end the present one.
+        """
+        return f"{self.task_id}#{self.turns}" if self.turns else self.task_id
 
     @property
     def perform_by(self) -> int:

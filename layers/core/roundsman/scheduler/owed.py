@@ -9,6 +9,7 @@ before it, the next function that handles the task sends them: the due entry of 
 something is never more than 30 s ahead.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from roundsman.alerts.reporter import Reporter
@@ -17,8 +18,8 @@ from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.model.states import ProcessState
-from roundsman.model.task import LATE_ANSWER, REJECTION, Owed, Task
-from roundsman.ports import Clock, Outbox, Saved, TaskStore
+from roundsman.model.task import LATE_ANSWER, REJECTION, TURN_ENDS, Owed, Task
+from roundsman.ports import Clock, LimitStore, Outbox, Saved, TaskStore
 from roundsman.wire.alert import late_answer_alert
 from roundsman.wire.commands import signal_without_data
 from roundsman.wire.messages import status_body
@@ -49,11 +50,13 @@ def send_owed(
     outbox: Outbox,
     clock: Clock,
     reporter: Reporter | None,
+    limits: Callable[[], LimitStore] | None = None,
 ) -> OwedResult:
     """Send the items owed since version `seen`, and older items that were owed for START_WITHIN.
 
     Younger items of version `seen` or before are skipped: the handler that decided them is sending
-    them. Without a `reporter`, only `received` statuses are sent.
+    them. `limits` returns where turns are stored. Without a `reporter`, only `received` statuses
+    are sent.
 
     Each item is sent at least once. An item that cannot be sent now stays owed and does not delay
     the others. A status that can never arrive is given up, so that a deleted reply queue does not
@@ -70,6 +73,11 @@ def send_owed(
         if owed.seq <= seen and clock() - owed.at < START_WITHIN:
             continue
         try:
+            if owed.kind == TURN_ENDS:
+                if limits is not None:
+                    _end_turn(task, owed, limits(), tasks, outbox)
+                    sent.append(owed)
+                continue
             if owed.kind == REJECTION:
                 _reject_signal(task, owed, outbox)
                 sent.append(owed)
@@ -93,6 +101,13 @@ def send_owed(
             unpublished += [reported.unpublished] if reported.unpublished else []
     _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)
     return OwedResult(tuple(sent), tuple(given_up), tuple(still_owed), tuple(unpublished))
+
+
+def _end_turn(task: Task, owed: Owed, limits: LimitStore, tasks: TaskStore, outbox: Outbox) -> None:
+    """Let another order begin, now that the turn of this one has ended."""
+    from roundsman.scheduler.order_limits import OrderLimits  # late: few workflows have a limit
+
+    OrderLimits(limits, tasks, outbox).ended(task.task_id, owed.detail, owed.name)
 
 
 def _reject_signal(task: Task, owed: Owed, outbox: Outbox) -> None:

@@ -17,6 +17,7 @@ from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.engine.signals import note_refused
+from roundsman.engine.task_state import waits_for_its_time
 from roundsman.errors import (
     CallRefused,
     InvalidMessage,
@@ -43,12 +44,13 @@ from roundsman.model.events import (
     Signalled,
     Start,
     StartTask,
+    WakeOrder,
 )
 from roundsman.model.holds import agents_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
-from roundsman.model.situations import UnderWay
+from roundsman.model.situations import TURN, Parked, UnderWay
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, idempotency_key
 from roundsman.ports import (
@@ -56,6 +58,7 @@ from roundsman.ports import (
     AgentBoard,
     Clock,
     GroupStore,
+    LimitStore,
     OrderStore,
     Outbox,
     PlanStore,
@@ -73,6 +76,8 @@ from roundsman.wire.messages import AgentRequest, Reply
 
 if TYPE_CHECKING:
     from roundsman.model.masked_values import MaskedTexts
+    from roundsman.model.order_limit import Turn
+    from roundsman.scheduler.order_limits import OrderLimits
 
 MAX_WRITE_ATTEMPTS = 30
 """Attempts to store a decision before the message is returned to its queue (TryAgain).
@@ -130,7 +135,9 @@ def newly_held(handled: Handled) -> list[str]:
     return [
         name
         for name, record in task.steps.items()
-        if record.held_since is not None and before.step(name).held_since is None
+        if record.held_since is not None
+        and before.step(name).held_since is None
+        and not (isinstance(record.situation, Parked) and record.situation.held_for == TURN)
     ]
 
 
@@ -170,6 +177,8 @@ class Scheduler:
     instance: str
     search_secret: Callable[[], bytes]
     """Returns the secret of the search keys of masked values."""
+    limits: Callable[[], LimitStore]
+    """Returns where the turns of orders are stored that a limit counts."""
 
     def __post_init__(self) -> None:
         """Create what the instance keeps from one batch to the next."""
@@ -262,6 +271,8 @@ class Scheduler:
                 search=self._new_search_keys(plan, task, fold.task),
             )
             if isinstance(saved, Superseded):
+                if fold.task.has_turn and not task.has_turn:
+                    self._order_limits().lost_race(fold.task, self.clock())
                 return []
         elif not latest:
             return []
@@ -381,6 +392,8 @@ class Scheduler:
         now, known, jitter = self.clock(), self.board.agents(), self.jitter()
         held = self.board.order_holds()
         inspects = isinstance(event, Inspect)
+        if inspects and task.limit is not None:
+            self._order_limits().compare(task, now)
         if plan is not None and plan.masks:  # here texts enter the task
             event = self._without_masked(plan, task, event)
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
@@ -398,15 +411,50 @@ class Scheduler:
                 jitter=jitter,
                 next_plan=self._next_plan(event),
                 queues=queues,
+                turn=self._turn(plan, task, event, now),
             )
 
         first = decided(plan, task, event)
+        if isinstance(event, Resubmit) and first.task is not task:
+            first = replace(first, task=self._counted_again(plan, task, first.task))
         claims_itself = isinstance(event, Start | Replied)
         comes_again = not claims_itself and _claimed_before(first.task, claimant)
         if StartTask() not in first.actions and not comes_again:
             return first
         after = self._plan_after(plan, task, first.task)
         return first.then(decided(after, first.task, Start(claimant)))
+
+    def _turn(self, plan: Plan | None, task: Task, event: Event, now: int) -> "Turn | None":
+        """Whether it is the order's turn, if a limit counts it and the event may begin steps.
+
+        If it is, that is stored.
+        """
+        if task.limit is None or task.has_turn or not isinstance(event, Start):
+            return None
+        if plan is None or plan.limit is None or task.ended or task.ending is not None:
+            return None
+        if waits_for_its_time(task, now):
+            return None
+        return self._order_limits().turn_of(task, plan.limit.at_once)
+
+    def _order_limits(self) -> "OrderLimits":
+        from roundsman.scheduler.order_limits import OrderLimits  # late: few workflows have a limit
+
+        return OrderLimits(self.limits(), self.tasks, self.outbox)
+
+    def _counted_again(self, plan: Plan | None, before: Task, after: Task) -> Task:
+        """The resubmitted task, which a limit counts by its plan and its input as they are now."""
+        plan = self._plan_after(plan, before, after)
+        if plan is None or plan.limit is None:
+            return after
+        from roundsman.engine.order_limit import limit_key  # late: few workflows have a limit
+
+        content = after.input(self._orders.content_of(after))
+        try:
+            key = limit_key(plan.workflow, plan.limit, content, self.search_secret)
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        return replace(after, limit=key)
 
     def _without_masked(self, plan: Plan, task: Task, event: Event) -> Event:
         """The event without the masked values of the task in its texts."""
@@ -491,9 +539,13 @@ class Scheduler:
             outbox=self.outbox,
             clock=self.clock,
             reporter=self._reporter,
+            limits=self.limits,
         )
         self._send_inspects(decision)
         self._send_end(before, decision.task)
+        if decision.task.limit is not None:
+            at_once = plan.limit.at_once if plan is not None and plan.limit is not None else 1
+            self._order_limits().look_back(before, decision.task, at_once, self.clock())
         return delivered, self._reporter.ended(before, decision.task, plan)
 
     def _send_requests(self, plan: Plan, decision: Decision) -> tuple[AgentRequest, ...]:
@@ -557,6 +609,8 @@ class Scheduler:
                 delay = max(0, command.at - self.clock())
                 if delay <= LONGEST_DELAY:
                     self._try_inspect(decision.task.task_id, delay)
+            elif isinstance(command, WakeOrder):
+                self._try_inspect(command.order, 0)
 
     def _send_end(self, before: Task, task: Task) -> None:
         """Send an Inspect for the task's `perform_by`, if that was just set or changed.

@@ -41,9 +41,10 @@ from roundsman.model.json import (
     size_in_bytes,
 )
 from roundsman.model.record_limits import LARGEST_SIGNAL
+from roundsman.model.schedules import RecurringRun
 from roundsman.ports import EventSources
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
-from roundsman.submission.submission import CancelAsked, SignalSent, ValidOrder
+from roundsman.submission.submission import CancelAsked, EventOfOrder, SignalSent, ValidOrder
 from roundsman.wire.commands import SIGNAL_ID, SIGNAL_ID_WORDS
 
 LARGEST_EVENT = LARGEST_INPUT  # bytes; keeps order and task, with results, below 400 KB per item
@@ -57,7 +58,7 @@ PROCESSING = "processing"
 CANCEL = "cancel"
 SIGNAL = "signal"
 
-Asked: TypeAlias = ValidOrder | CancelAsked | SignalSent
+Asked: TypeAlias = ValidOrder | CancelAsked | SignalSent | EventOfOrder
 """What an event asks for."""
 
 _MAY_BE_AN_ENVELOPE = re.compile(r'"(?:TopicArn|Records|detail-type)"\s*:|"s3:TestEvent"')
@@ -194,7 +195,9 @@ class EventReader:
         content, more = self._input(processing.workflow, given)
         problems = sorted([*problems, *more], key=_by_field) + processing.problems
         problems = problems or _not_text(event) or not_kept(body)
+        run = None
         if order_id is not None and processing.run:
+            run = RecurringRun(order_id, processing.overlap, processing.even_if_paused)
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
         if problems or processing.workflow is None or order_id is None:
@@ -205,6 +208,7 @@ class EventReader:
             content_hash=content_hash(event, order_id),
             plan=processing.workflow.plan,
             options=processing.options,
+            run=run,
         )
 
     def read_message(
@@ -226,12 +230,15 @@ class EventReader:
         from roundsman.submission.service_events import OpenedEvent, opened
 
         def read(event: OpenedEvent) -> Asked | RejectedOrder:
+            asked: Asked | RejectedOrder
             try:
                 asked = self.read(event.body, now, reply_queue_problem)
             except RejectedOrder as rejected:
-                return rejected.within(event.place)
+                asked = rejected.within(event.place)
             if event.content_hash is not None and isinstance(asked, ValidOrder):
-                return replace(asked, content_hash=event.content_hash)
+                asked = replace(asked, content_hash=event.content_hash)
+            if event.signal is not None and isinstance(asked, ValidOrder | RejectedOrder):
+                return EventOfOrder(event.signal, asked)
             return asked
 
         found = opened(body, sources, self.workflows)

@@ -18,6 +18,7 @@ from roundsman.model.instants import (
 )
 from roundsman.model.json import Json
 from roundsman.model.priority import Priority
+from roundsman.model.schedules import Overlap
 
 DAY = 86_400
 FARTHEST_AHEAD = 366 * DAY  # a later start is more likely a wrong unit than intended
@@ -44,6 +45,9 @@ class ProcessingFields(TypedDict, total=False):
     correlationId: Annotated[str, Text(128)] | None
     # A schedule sends the same event each time; `run` distinguishes them (see `Processing.run`).
     run: _Instant | None
+    # What becomes of the run while the order of an earlier one is open.
+    overlap: Annotated[str, Pattern("|".join(Overlap), ", ".join(Overlap))] | None
+    evenIfPaused: bool | None
     # The tenant becomes the SQS message group id of the order's requests, so it is limited to the
     # characters that SQS allows there.
     tenant: (
@@ -69,6 +73,8 @@ class Processing:
     run: str = ""
     """The suffix of the order's id for one run of a schedule (`20261201T090000Z`); empty for an
     order that no schedule sent. Two deliveries of one run therefore have the same order id."""
+    overlap: Overlap = Overlap.ALLOW
+    even_if_paused: bool = False
 
 
 def read_processing(
@@ -96,6 +102,11 @@ def read_processing(
         given.get(name) is not None for name in ("processAt", "processIn")
     ):
         problems.append(Problem("processing.processIn", "give processAt or processIn, not both"))
+    problems += [
+        Problem(f"processing.{name}", "is only for the run of a schedule: add processing.run")
+        for name in ("overlap", "evenIfPaused")
+        if valid.get(name) is not None and valid.get("run") is None
+    ]
     problems.sort(key=lambda problem: problem.path)
     return _checked(valid, instants, problems, now, workflows, reply_queue_problem)
 
@@ -164,7 +175,8 @@ def _checked(
             problems.append(
                 Problem("processing.run", "is before the year 1 or after the year 9999 in UTC")
             )
-    return Processing(workflow, options, problems, run)
+    overlap = Overlap(_taken(valid, "overlap", str) or Overlap.ALLOW)
+    return Processing(workflow, options, problems, run, overlap, valid.get("evenIfPaused") is True)
 
 
 def _compact(at: int) -> str:

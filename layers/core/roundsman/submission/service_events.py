@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from roundsman.definition.expressions import evaluate, type_in_words
 from roundsman.definition.service_events import From, is_like
 from roundsman.errors import Problem, RejectedOrder
-from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.json import Json, canonical_json, parse_json, sha256, size_in_bytes
+from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.task import TASK_ID
 from roundsman.ports import EventSources
 from roundsman.submission.events import (
@@ -29,6 +30,7 @@ from roundsman.submission.events import (
     not_kept,
     with_signal_id,
 )
+from roundsman.submission.submission import SignalSent
 
 if TYPE_CHECKING:
     from roundsman.definition.workflow import Workflow
@@ -74,6 +76,8 @@ class OpenedEvent:
     """Where the event is in the envelope; its problems begin with it."""
     content_hash: str | None
     """The hash of the event itself, if it was made an order by a declaration; else None."""
+    signal: SignalSent | None = None
+    """The signal that it is to its order, if that is there; None if it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +281,15 @@ def _order(
     # Another id that the event has is part of it: with another one it is another event.
     own = content.get(ORDER_ID, order_id)
     identified: Json = order_id if own == order_id else [order_id, own]
-    return OpenedEvent(
-        _order_text(event, order, declared),
-        event.place,
-        sha256(canonical_json({**inner, ORDER_ID: identified})),
-    )
+    content_hash = sha256(canonical_json({**inner, ORDER_ID: identified}))
+    signal = None
+    if declared.signal is not None:
+        signal = SignalSent(order_id, declared.signal, fields, content_hash)
+        size = size_in_bytes(fields)
+        if size > LARGEST_SIGNAL:
+            sentence = f"has {size} bytes as a signal; at most {LARGEST_SIGNAL} are allowed"
+            raise _rejected(event, f"{sentence}: declare an input with less")
+    return OpenedEvent(_order_text(event, order, declared), event.place, content_hash, signal)
 
 
 def _order_text(event: _Event, order: Mapping[str, Json], declared: From) -> str:

@@ -12,8 +12,17 @@ from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource, Signalled
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
+from roundsman.model.schedules import QUEUED_FOR, Fate, RecurringRun
 from roundsman.model.task import Owed, Task
-from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
+from roundsman.ports import (
+    Clock,
+    Created,
+    OrderRow,
+    Outbox,
+    PlanStore,
+    ScheduleStore,
+    TaskStore,
+)
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import APPLICATION, command_of
@@ -23,6 +32,10 @@ WAITS_FOR_ORDER = 5 * MINUTE
 """How long a cancellation of an order without a task, or a signal to it, is tried again, in ms."""
 
 TAKEN = Problem("orderId", "already used: an order with this id and different content exists")
+ENDED = Problem(
+    "orderId",
+    "its order has ended, and its task was removed: it can neither begin nor be signalled",
+)
 NO_TASK = Problem(
     "orderId", "has no task: the order was never accepted, or its task's retention is over"
 )
@@ -40,6 +53,8 @@ class ValidOrder:
     key order, white space or `processing`."""
     plan: Plan
     options: ProcessingOptions
+    run: RecurringRun | None = None
+    """The run of a schedule that it is; None for any other order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,21 @@ class SignalSent:
 
 
 @dataclass(frozen=True, slots=True)
+class EventOfOrder:
+    """An event that begins its order, or, if that is there, is a signal to it alone."""
+
+    signal: SignalSent
+    """Its id is the hash of the event, so that the same event is one signal."""
+    order: ValidOrder | RejectedOrder
+    """The order that it would begin; why it cannot begin one, if it cannot."""
+
+    @property
+    def order_id(self) -> str:
+        """The id of the order."""
+        return self.signal.order_id
+
+
+@dataclass(frozen=True, slots=True)
 class Submitted:
     """What became of an order event."""
 
@@ -73,6 +103,8 @@ class Submitted:
     """Whether the order was stored; False for a repeated order, a cancellation and a signal."""
     reason: str
     delivered: OwedResult = field(default_factory=OwedResult)
+    skipped: bool = False
+    """Whether it is a run of a schedule that makes no order."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -86,6 +118,8 @@ class Submission:
     shards: int
     search_secret: Callable[[], bytes]
     """Returns the secret of the search keys of masked values."""
+    schedules: Callable[[], ScheduleStore]
+    """Returns what is stored of the schedules of recurring orders."""
     order_retention: int | None = None
     """How long in ms an order is kept after its task has ended; None keeps orders for ever. No task
     is kept longer than its order."""
@@ -97,16 +131,26 @@ class Submission:
         the first call may have died before it sent them. Raises RejectedOrder if another order has
         the id, and TryAgain if the message must be delivered again.
         """
-        now = self.clock()
+        now, options, reason = self.clock(), order.options, "accepted"
+        if order.run is not None:
+            from roundsman.submission.recurring import decided  # late: few orders recur
+
+            decision = decided(order, order.run, self.schedules(), self.tasks, now)
+            if decision.fate is Fate.SKIPPED:
+                return Submitted(False, f"skipped: {decision.reason}", skipped=True)
+            if decision.fate is Fate.WAITS:
+                reason = f"accepted: {decision.reason}"
+                options = replace(options, start_at=now + QUEUED_FOR)
         self.plans.put_plan(order.plan)
-        task = new_task(order.plan, order.order_id, order.options, now, shards=self.shards)
+        limit = self._limit_key(order)
+        task = new_task(order.plan, order.order_id, options, now, shards=self.shards, limit=limit)
         if self.order_retention is not None:
             task = replace(task, retain_for=min(task.retain_for, self.order_retention))
         search = self._search_keys(order)
         row = OrderRow(order.order_id, order.content, order.content_hash, now, search=search)
         found = self.tasks.create(row, task)
         if isinstance(found, Created):
-            return Submitted(True, "accepted", self._announce(task))
+            return Submitted(True, reason, self._announce(task))
         if found.order.content_hash != order.content_hash:
             raise RejectedOrder(
                 [TAKEN],
@@ -128,6 +172,27 @@ class Submission:
         from roundsman.model.search import search_keys  # late: needed rarely
 
         return search_keys(plan.search, plan.masked, order.content, self.search_secret)
+
+    def _limit_key(self, order: ValidOrder) -> str | None:
+        """The key under which the limit of its workflow counts the order; None if none does.
+
+        Raises RejectedOrder if the limit's expression cannot be evaluated.
+        """
+        plan = order.plan
+        if plan.limit is None:
+            return None
+        from roundsman.engine.order_limit import limit_key  # late: few workflows have a limit
+
+        try:
+            return limit_key(plan.workflow, plan.limit, order.content, self.search_secret)
+        except ValueError as error:
+            raise RejectedOrder(
+                [Problem("limit", str(error))],
+                order_id=order.order_id,
+                reply_to=order.options.reply_to,
+                correlation_id=order.options.correlation_id,
+                is_order=True,
+            ) from error
 
     def cancel(
         self,
@@ -175,6 +240,45 @@ class Submission:
         event = Signalled(source, signal.name, signal.data)
         self.outbox.send_command(command_of(signal.order_id, event))
         return Submitted(False, "its signal was sent to the scheduler")
+
+    def begin_or_signal(
+        self,
+        asked: EventOfOrder,
+        message_id: str,
+        sender: str | None = None,
+        *,
+        waited_since: int | None = None,
+    ) -> Submitted:
+        """Begin the order of the event if there is none, and send the signal to it. Idempotent.
+
+        The arguments are those of `signal`. Raises RejectedOrder if there is no order and the event
+        cannot begin one, or if its order has ended and its task was removed; TryAgain as `submit`.
+        The scheduler rejects a signal to an order that has ended.
+        """
+        begun = self._begun(asked, waited_since is not None)
+        if begun is not None and not begun.created:
+            return begun
+        sent = self.signal(asked.signal, message_id, sender)
+        return sent if begun is None else replace(begun, reason=f"{begun.reason}; {sent.reason}")
+
+    def _begun(self, asked: EventOfOrder, redelivered: bool) -> Submitted | None:
+        """Begin the order; None if it is there.
+
+        If the message died when it had begun the order, that is found, and announced again.
+        """
+        task = self.tasks.load(asked.order_id, self.clock())
+        if task is None and isinstance(asked.order, RejectedOrder):
+            raise asked.order
+        if task is None and isinstance(asked.order, ValidOrder):
+            try:
+                return self.submit(asked.order)
+            except RejectedOrder:  # another event has begun it
+                task = self.tasks.load(asked.order_id, self.clock())
+                if task is None:
+                    raise RejectedOrder([ENDED], order_id=asked.order_id) from None
+        if task is not None and redelivered and task.version == 1:
+            self._announce_again(task)
+        return None
 
     def _check_has_task(self, order_id: str, waited_since: int | None) -> None:
         """Raise TryAgain if the order has no task: the order may be on its way.

@@ -32,6 +32,7 @@ from roundsman.ports import (
     DueEntry,
     GroupStore,
     LeaseStore,
+    LimitStore,
     Outbox,
     PlanStore,
     Superseded,
@@ -152,6 +153,8 @@ class Supervisor:
     clock: Clock
     jitter: Callable[[], float]
     config: SupervisorConfig
+    limits: Callable[[], LimitStore]
+    """Returns where the turns of orders are stored that a limit counts."""
     on_trouble: Callable[[str, Exception], None]
     """Called with a task id (or a lane) and the exception for each problem that must be logged."""
     _put_off: set[DueEntry] = field(default_factory=set, init=False)
@@ -307,6 +310,8 @@ class Supervisor:
             report.blind = True
             raise
         queues, now, jitter = self._queues.known(plan, task), self.clock(), self.jitter()
+        if task.limit is not None:
+            self._compare_turns(task, now)
         if plan is not None:
             agents = agents_of(plan.agents, task, agents, held, now)
         decision = decide(
@@ -329,6 +334,12 @@ class Supervisor:
             self.tasks.rearm(task, due(task, now))
             report.rearmed += 1
         return None if decision.task.ended else due(decision.task, now)
+
+    def _compare_turns(self, task: Task, now: int) -> None:
+        """Compare the orders that a limit counts as under way with their tasks."""
+        from roundsman.scheduler.order_limits import OrderLimits  # late: few workflows have a limit
+
+        OrderLimits(self.limits(), self.tasks, self.outbox).compare(task, now)
 
     def _plan_of(self, task: Task) -> Plan | None:
         try:
@@ -365,6 +376,7 @@ class Supervisor:
             outbox=self.outbox,
             clock=self.clock,
             reporter=self._reporter,
+            limits=self.limits,
         )
 
     def _count(self, before: Task, decision: Decision, report: PassReport) -> None:

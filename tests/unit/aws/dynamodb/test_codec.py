@@ -467,7 +467,8 @@ def test_code_that_knows_no_deadline_does_not_read_the_record(
 
 
 def test_the_number_of_items_left_out_is_beside_the_steps_and_takes_no_kilobyte() -> None:
-    skipped = step_record(process_state=ProcessState.SKIPPED)
+    error = StepError("Full", "no room")
+    skipped = step_record(process_state=ProcessState.SKIPPED, error=error)
     task = replace(born(), fan_outs={"pick": 3}, steps={"pick[0]": StepRecord()})
     partly = replace(task, steps={"pick[0]": skipped, "pick[2]": skipped})
     many = replace(partly, steps={**partly.steps, **{f"s{n}": skipped for n in range(50)}})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from roundsman.aws.dynamodb.bulk_list import ListedWork
 from roundsman.aws.handlers import supervisor
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.aws.tracing import OFF
@@ -25,11 +26,17 @@ from roundsman_testing.faults import (
     FaultyGroups,
     FaultyHolds,
     FaultyLeases,
+    FaultyOrderLimits,
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
 )
-from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryWakes
+from roundsman_testing.memory import (
+    MemoryBulkRuns,
+    MemoryHolds,
+    MemoryOrderLimits,
+    MemoryWakes,
+)
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
@@ -67,6 +74,7 @@ def tick(
         groups=FaultyGroups(shells.groups, faults),
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
+        limits=FaultyOrderLimits(MemoryOrderLimits(tables=shells.store.tables), faults),
     )
     bulk = BulkPorts(
         runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
@@ -87,7 +95,7 @@ def tick(
     )
     monkeypatch.setattr(supervisor, "_wake_ports", lambda *_: ports)
     monkeypatch.setattr(supervisor, "parts_of", lambda _: parts)
-    monkeypatch.setattr(supervisor, "has_open_runs", lambda *_: True)
+    monkeypatch.setattr(supervisor, "listed_work", lambda *_: ListedWork(open_runs=True))
     monkeypatch.setattr(
         supervisor,
         "_bulk_runs",

@@ -36,9 +36,11 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.polling import Polling
 from roundsman.model.retry_window import RetryWindow
+from roundsman.model.situations import TURN
 from roundsman.model.states import TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
+    LIMIT_SCHEMA,
     PACKED_SCHEMA,
     REJECTIONS_SCHEMA,
     SCHEMA,
@@ -375,6 +377,9 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("ErasedAt", "erased_at", NUMBER, None, since=3),
     Field("ErasedBy", "erased_by", TEXT, None, since=3),
     Field("Deadline", "deadline", NUMBER, None, since=6),
+    Field("Limit", "limit", TEXT, None, since=LIMIT_SCHEMA),
+    Field("HasTurn", "has_turn", FLAG, default=False, since=LIMIT_SCHEMA),
+    Field("Turns", "turns", NUMBER, 0, since=LIMIT_SCHEMA),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -465,8 +470,11 @@ def parked_attributes(task: Task) -> Item:
     found = parked_for(task)
     if found is None:
         return {}
+    key = parked_key(found.target, task.priority, task.shard)
+    if task.limit is not None and found.target == TURN:
+        key = turn_lane(task.limit)
     return {
-        "ParkedFor": text(parked_key(found.target, task.priority, task.shard)),
+        "ParkedFor": text(key),
         "ParkedSince": number(found.since),
     }
 
@@ -518,6 +526,12 @@ def failure_key(group: str, shard: int) -> str:
 def parked_key(target: str, priority: str, shard: int) -> str:
     """The hash key of one shard of what is parked for a target: `payment#urgent#7`."""
     return f"{target}#{priority}#{shard}"
+
+
+def turn_lane(limit: str) -> str:
+    """The hash key of all that waits for a turn under one key of a limit: first come, first served,
+    whatever the priority."""
+    return f"{TURN}{limit}"
 
 
 def due_attributes(task: Task) -> Item:

@@ -38,6 +38,7 @@ of the record changes about them is in one transaction with it.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import (
@@ -61,6 +62,7 @@ from roundsman.aws.dynamodb.codec import (
     search_attributes,
     task_item,
     text,
+    turn_lane,
 )
 from roundsman.aws.dynamodb.input_rows import as_stored_open, inputs_in, row_keys, row_writes
 from roundsman.aws.dynamodb.result_rows import (
@@ -709,6 +711,19 @@ class DynamoStore:
         }
         for item in self._pages(query, f"reading what is parked as {key}"):
             yield ParkedEntry(item["TaskId"]["S"], int(item["ParkedSince"]["N"]), shard)
+
+    def waiting(self, limit: str, most: int) -> list[ParkedEntry]:
+        """The first `most` tasks that wait for their turn under this key, longest waiting first."""
+        query: QueryInputTypeDef = {
+            "TableName": self._tasks,
+            "IndexName": PARKED_INDEX,
+            "KeyConditionExpression": "ParkedFor = :key",
+            "ExpressionAttributeValues": {":key": text(turn_lane(limit))},
+            "ScanIndexForward": True,
+            "Limit": min(most, self._page),
+        }
+        found = islice(self._pages(query, "reading which orders wait for their turn"), most)
+        return [ParkedEntry(one["TaskId"]["S"], int(one["ParkedSince"]["N"]), 0) for one in found]
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False

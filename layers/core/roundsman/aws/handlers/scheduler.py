@@ -69,6 +69,7 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         jitter=random.random,
         instance=secrets.token_hex(2),
         search_secret=parts.search_secret,
+        limits=parts.limits,
     )
     senders = SenderCheck(settings.senders, outbox=parts.outbox, clock=now)
     commands = settings.scheduler_queue_url.rpartition("/")[2]

@@ -17,11 +17,12 @@ from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
 from roundsman.errors import CallRefused, RejectedOrder, TryAgain, rejected_together
 from roundsman.model.json import Json
-from roundsman.ports import EventSources, PlanStore
+from roundsman.ports import EventSources, PlanStore, ScheduleStore
 from roundsman.submission.events import Asked, EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import (
     CancelAsked,
+    EventOfOrder,
     SignalSent,
     Submission,
     Submitted,
@@ -95,6 +96,7 @@ class _MessageHandler:
             clock=now,
             shards=settings.due_shards,
             search_secret=parts.search_secret,
+            schedules=cache(self._schedules_of),
             order_retention=settings.order_retention,
         )
         self._sources = cache(self._sources_of)
@@ -111,6 +113,13 @@ class _MessageHandler:
             logger().info("test event of S3 dropped", extra={"message_id": message.message_id})
         if rejections := [one for each in found if (one := self._handled(each, message))]:
             raise rejected_together(rejections)
+
+    def _schedules_of(self) -> ScheduleStore:
+        # Only an application with recurring orders needs this module.
+        from roundsman.aws.dynamodb.schedules import DynamoSchedules
+
+        table = self._settings.control_table
+        return DynamoSchedules(self._parts.dynamodb, control_table=table)
 
     def _sources_of(self, queue: str) -> EventSources:
         # Only an application with events of services needs this module.
@@ -143,7 +152,7 @@ class _MessageHandler:
 
     def _submit(self, order: ValidOrder) -> None:
         submitted = self._submission.submit(order)
-        self._parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
+        self._parts.tracer.note("outcome", _outcome(submitted))
         _log_order(submitted)
         report_owed(submitted.delivered)
 
@@ -157,15 +166,31 @@ class _MessageHandler:
             logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
 
-def _pass_on(submission: Submission, asked: CancelAsked | SignalSent, message: Message) -> str:
-    """Pass a cancellation or a signal on to the scheduler; returns what was done, in words."""
+def _pass_on(
+    submission: Submission, asked: CancelAsked | SignalSent | EventOfOrder, message: Message
+) -> str:
+    """Pass a cancellation or a signal on to the scheduler; returns what was done, in words.
+
+    An event may begin the order to which it is a signal.
+    """
     since = message.sent_at if message.redelivered else None
     if isinstance(asked, CancelAsked):
         submitted = submission.cancel(asked, message.message_id, message.sender, waited_since=since)
         count("CancellationsPassedOn")
         logger().info("cancellation", extra={"reason": submitted.reason})
         return "cancellation passed on"
-    submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
+    if isinstance(asked, EventOfOrder):
+        submitted = submission.begin_or_signal(
+            asked, message.message_id, message.sender, waited_since=since
+        )
+        if submitted.created:
+            _log_order(submitted)
+            report_owed(submitted.delivered)
+            count("SignalsPassedOn")
+            return "accepted"
+        asked = asked.signal
+    else:
+        submitted = submission.signal(asked, message.message_id, message.sender, waited_since=since)
     count("SignalsPassedOn")
     if asked.id is None:
         count("SignalsWithoutId")
@@ -190,9 +215,16 @@ def _keep_rejection(
         logger().warning("rejection not kept", extra=where(error))
 
 
+def _outcome(submitted: Submitted) -> str:
+    return "accepted" if submitted.created else "skipped" if submitted.skipped else "repeated"
+
+
 def _log_order(submitted: Submitted) -> None:
     if submitted.created:  # the metric OrdersAccepted: see stacks/engine.yaml
         log_measured("order", {"reason": submitted.reason})
+    elif submitted.skipped:
+        count("RunsSkipped")
+        logger().info("order", extra={"reason": submitted.reason})
     else:
         count("OrdersRepeated")
         logger().info("order", extra={"reason": submitted.reason})

@@ -2,14 +2,14 @@
 
 import random
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.dynamodb.bulk_list import has_open_runs
+from roundsman.aws.dynamodb.bulk_list import listed_work
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ReportOnce
 from roundsman.aws.dynamodb.wakes import DynamoWakes
@@ -84,6 +84,7 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             interval=settings.interval,
             undone_count=settings.undone_count,
         ),
+        limits=parts.limits,
         on_trouble=_log_trouble,
     )
 
@@ -113,7 +114,10 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             return visit_bulk(times) or found.going
 
         def visit_bulk(times: VisitTimes) -> bool:
-            if not has_open_runs(parts.dynamodb, settings.control_table):
+            work = listed_work(parts.dynamodb, settings.control_table)
+            if work.queues:
+                refused.extend(_visit_queues(settings, parts, work.queues, times.stop_at))
+            if not work.open_runs:
                 return False
             found = bulk().visit(times)
             _report_bulk(found)
@@ -216,6 +220,24 @@ def _bulk_runs(settings: SupervisorSettings, parts: Adapters, instance: str) -> 
         clock=now,
     )
     return BulkRuns(ports, instance=instance, on_trouble=_log_bulk_trouble)
+
+
+def _visit_queues(
+    settings: SupervisorSettings, parts: Adapters, marks: Mapping[str, int], stop_at: int
+) -> Iterator[str]:
+    """Begin the orders of schedules that wait, and yield a call that AWS refused."""
+    from roundsman.aws.dynamodb.schedules import DynamoSchedules
+    from roundsman.supervisor.recurring import ScheduleQueues
+
+    schedules = DynamoSchedules(parts.dynamodb, control_table=settings.control_table)
+    report = ScheduleQueues(schedules, parts.store, parts.outbox, now).visit(marks, stop_at)
+    for schedule, order in report.begun:
+        logger().info("queued run begun", extra={"schedule": schedule, "order_id": order})
+    for schedule, reason in report.problems:
+        extra = {"schedule": schedule, "reason": reason}
+        logger().warning("the queue of a schedule is left to the next pass", extra=extra)
+    if report.refused is not None:
+        yield report.refused
 
 
 def _log_trouble(task_id: str, problem: Exception) -> None:

@@ -19,6 +19,7 @@ from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import REJECTION
+from roundsman.ports import LimitStore
 from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Adapters:
     groups: DynamoGroups
     outbox: AwsOutbox
     search_secret: Callable[[], bytes]
+    limits: Callable[[], LimitStore]
     sqs: "SQSClient"
     dynamodb: "DynamoDBClient"
     tracer: Tracer
@@ -73,6 +75,7 @@ def parts_of(settings: EngineSettings) -> Adapters:
             urgent_queues=urgent_queues,
         ),
         search_secret=_search_secret(client, table),
+        limits=cache(partial(_limits, client, table)),
         sqs=clients.sqs,
         dynamodb=client,
         tracer=tracer,
@@ -84,6 +87,13 @@ def _depth_of(clients: Clients, scheduler_queue: str, key: str) -> QueueDepth:
     from roundsman.aws.sqs.depths import QueueDepths
 
     return QueueDepths(clients.sqs, scheduler_queue=scheduler_queue).depth_of(key)
+
+
+def _limits(client: "DynamoDBClient", table: str) -> LimitStore:
+    """Where turns are stored. Imported at the first call: few workflows have a limit."""
+    from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
+
+    return DynamoOrderLimits(client, control_table=table)
 
 
 def _search_secret(client: "DynamoDBClient", table: str) -> Callable[[], bytes]:
