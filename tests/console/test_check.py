@@ -121,6 +121,20 @@ def change(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.exhaustive
+def test_a_step_after_enough_of_many_is_no_problem_and_a_wrong_one_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    workflow = shop / "layers/workflows/workflows/shop.py"
+    change(workflow, "from roundsman import ", "from roundsman import AnyOf, ")
+    change(workflow, "after=(shop_stock,)", "after=AnyOf(shop_stock)")
+    assert check() == (0, "No problem.")
+    change(workflow, "AnyOf(shop_stock)", "AnyOf(shop_stock, enough=2)")
+    code, output = check()
+    assert code == 1
+    assert "enough=2 is above that" in output
+
+
+@pytest.mark.exhaustive
 def test_a_workflow_that_the_registry_lacks_is_found(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:

@@ -13,6 +13,7 @@ from roundsman.errors import TryAgain
 from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.result import document_of
 from roundsman_console.faces.commands import watch
@@ -54,7 +55,7 @@ def test_each_state_is_counted_with_the_oldest_of_what_waits() -> None:
 def test_completed_orders_that_have_left_out_items_are_counted_apart() -> None:
     tasks = shelves()
     assert count_tasks(tasks.stack()).left_out == Count(0)
-    error = StepError("Full", "no room")
+    error = StepError("OutOfStock", "no")
     skipped = step_record(process_state=ProcessState.SKIPPED, error=error)
     partly = replace(tasks.tasks["done-1"], fan_outs={"pick": 1}, steps={"pick[0]": skipped})
     tasks.put(partly)

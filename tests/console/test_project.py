@@ -591,10 +591,13 @@ def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) ->
 
 
 @pytest.mark.verify
-def test_the_tests_of_an_application_pass_where_its_last_step_may_fail(shop: Path) -> None:
+@pytest.mark.parametrize("may_fail", ["tolerate=2", "enough=1"])
+def test_the_tests_of_an_application_pass_where_its_last_step_may_fail(
+    shop: Path, may_fail: str
+) -> None:
     workflow = shop / "layers/workflows/workflows/shop.py"
     before, last = workflow.read_text().split("shop_payment = Step(")
-    items = 'for_each="[`1`, `2`]", tolerate=2,'
+    items = f'for_each="[`1`, `2`]", {may_fail},'
     workflow.write_text(f"{before}shop_payment = Step(\n    {items}{last}")
     passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
     assert passed.returncode == 0, passed.stdout

@@ -13,6 +13,7 @@ from roundsman import (
     Archive,
     Compensation,
     Signal,
+    Sleep,
     Step,
     Undo,
     Wait,
@@ -82,6 +83,36 @@ def test_the_tests_of_an_application_know_how_its_orders_end(
     task = world.run().task(order_id)
     assert task.state is state
     assert outcomes().state_after_refusal(workflow, task) is state
+
+
+def test_a_sleep_is_not_ended_where_a_signal_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted, late = Signal("accepted", within=HOUR / 2), Sleep(name="late", for_=HOUR / 4)
+    pay = replace(PAY, after=AnyOf(accepted, late))
+    waits = replace(ORDER, steps=[accepted, late, pay])
+    world = World(waits)
+    order_id = world.submit({})
+    task = world.run(for_=HOUR / 60).task(order_id)
+    module, sent = outcomes(), list[str]()
+
+    class Sender:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def signal(self, _: str, name: str, *__: object, **___: object) -> None:
+            sent.append(name)
+
+        def resolve(self, _: str, step: str, **__: object) -> None:
+            sent.append(step)
+
+    monkeypatch.setattr(module, "deployed_task", lambda *_: task)
+    for name in ("Client", "Inspector"):
+        monkeypatch.setattr(module, name, Sender)
+    assert module.let_go_on({}, waits, order_id)
+    assert sent == ["accepted"], "the sleep is not needed then"
+    with_sleep = replace(task, steps={"late": task.step("late")})
+    monkeypatch.setattr(module, "deployed_task", lambda *_: with_sleep)
+    assert module.let_go_on({}, waits, order_id)
+    assert sent == ["accepted", "late"]
 
 
 def test_an_item_of_a_fan_out_is_answered_as_its_step() -> None:
