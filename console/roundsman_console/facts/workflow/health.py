@@ -3,8 +3,10 @@
 A period has parts, hours or days. A part is bad if more than TWICE the usual share of its attempts
 failed, and more than LEAST_SHARE. Usual is the median of the parts of an earlier time. The step is
 worse in the stretch of parts in which the bad ones outnumber the others by most, if at least
-LEAST_FAILURES attempts failed there; it may have begun in the earlier time. It is over if
-AGAIN_WELL parts with attempts came after it, and then it is told if twice as many attempts failed.
+LEAST_FAILURES attempts failed there. It began with the part from which on most attempts failed
+beyond the middle of that bound and the share of the stretch, which may be in the earlier time. It
+is over if AGAIN_WELL parts with attempts came after it, and then it is told if twice as many
+attempts failed.
 
 A step is slow, in the same way, in the parts in which 99 of 100 attempts took up to more than
 TWICE as long as usual, if there are at least LEAST_SLOW of them.
@@ -307,13 +309,18 @@ def _failing(
     most = max(TWICE * usual, LEAST_SHARE)
     shares = [share_of(*one) for one in every]
     bad = [None if share is None else share > most for share in shares]
-    stretch = _stretch(bad, window)
+    stretch = _in_period(bad, window)
     if stretch is None:
         return None
-    first, last = stretch
-    attempts, failed = (_sum([one[which] for one in every[first : last + 1]]) for which in (0, 1))
+    share = share_of(*_together(every, stretch))
+    if share is None or share <= most:
+        return None
+    between = (most + share) / 2
+    beyond = [(failed or 0) - (attempts or 0) * between for attempts, failed in every]
+    stretch = _from_begin(bad, beyond, stretch)
+    attempts, failed = _together(every, stretch)
     share = share_of(attempts, failed)
-    least = LEAST_FAILURES * (TWICE if _is_over(bad, last) else 1)
+    least = LEAST_FAILURES * (TWICE if _is_over(bad, stretch) else 1)
     if share is None or share <= most or (failed or 0) < least:
         return None
 
@@ -327,13 +334,24 @@ def _failing(
     return _worse(bad, stretch, window, words, failures=True)
 
 
+def _together(
+    every: Sequence[tuple[int | None, int | None]], stretch: tuple[int, int]
+) -> tuple[int | None, int | None]:
+    """The attempts of a stretch and those that failed; None if nothing is known."""
+    parts = every[stretch[0] : stretch[1] + 1]
+    return _sum([one[0] for one in parts]), _sum([one[1] for one in parts])
+
+
 def _slow(series: StepSeries, usual: float | None, window: Window) -> Worse | None:
     if usual is None:
         return None
     longest = [series.nearly_all.get(one) for one in (*window.earlier, *window.parts)]
     bad = [None if one is None else one > TWICE * usual for one in longest]
-    stretch = _stretch(bad, window)
-    if stretch is None or sum(bool(one) for one in bad[stretch[0] : stretch[1] + 1]) < LEAST_SLOW:
+    stretch = _in_period(bad, window)
+    if stretch is None:
+        return None
+    stretch = _from_begin(bad, [0 if one is None else 1 if one else -1 for one in bad], stretch)
+    if sum(bool(one) for one in bad[stretch[0] : stretch[1] + 1]) < LEAST_SLOW:
         return None
     there = [one for one in longest[stretch[0] : stretch[1] + 1] if one is not None]
 
@@ -347,24 +365,30 @@ def _slow(series: StepSeries, usual: float | None, window: Window) -> Worse | No
     return _worse(bad, stretch, window, words, failures=False)
 
 
-def _stretch(bad: Sequence[bool | None], window: Window) -> tuple[int, int] | None:
-    """Return the worst stretch of the period, from where it begins, which may be before the period.
-
-    `bad` has the parts of the earlier time and those of the period, and so have the places.
-    """
+def _in_period(bad: Sequence[bool | None], window: Window) -> tuple[int, int] | None:
+    """Return the worst stretch of the period; `bad` has the earlier parts, too."""
     begin = len(window.earlier)
     found = worst_stretch(bad[begin:])
-    if found is None:
-        return None
-    first, last = found[0] + begin, found[1] + begin
-    most = here = 0
+    return None if found is None else (found[0] + begin, found[1] + begin)
+
+
+def _from_begin(
+    bad: Sequence[bool | None], beyond: Sequence[float], stretch: tuple[int, int]
+) -> tuple[int, int]:
+    """Return the stretch from the part from which on the sum of `beyond` is largest.
+
+    That may be before the period. A failure by chance some hours before is no begin.
+    """
+    first, last = stretch
+    outnumber, total, most = 0, 0.0, 0.0
     for place in range(last, -1, -1):
         one = bad[place]
-        here += 0 if one is None else 1 if one else -1
-        if here < 0:
+        outnumber += 0 if one is None else 1 if one else -1
+        if outnumber < 0:
             break
-        if one and here >= most:
-            first, most = place, here
+        total += beyond[place]
+        if total > most:
+            first, most = place, total
     return first, last
 
 
@@ -373,8 +397,8 @@ def _when(since: int, until: int | None) -> str:
     return f"since {begin}" if until is None else f"from {begin} to {second(until)}"
 
 
-def _is_over(bad: Sequence[bool | None], last: int) -> bool:
-    return sum(one is not None for one in bad[last + 1 :]) >= AGAIN_WELL
+def _is_over(bad: Sequence[bool | None], stretch: tuple[int, int]) -> bool:
+    return sum(one is not None for one in bad[stretch[1] + 1 :]) >= AGAIN_WELL
 
 
 def _worse(
@@ -387,7 +411,7 @@ def _worse(
 ) -> Worse:
     (first, last), begins = stretch, range(window.usual_since, window.until, window.every)
     since = begins[first]
-    until = begins[last] + window.every if _is_over(bad, last) else None
+    until = begins[last] + window.every if _is_over(bad, stretch) else None
     return Worse(
         since=since, until=until, failures=failures, words=words(_when(since, until), until is None)
     )

@@ -160,6 +160,13 @@ def test_a_step_that_got_worse_before_the_period_is_worse_since_then(days: int) 
     assert "Version 41 of payment was published" in told.sentence
 
 
+@pytest.mark.parametrize("before", [["98-1"], ["98-1", "100"], ["98-1", "100", "98-1", "100"]])
+def test_a_failure_by_chance_some_hours_before_is_no_begin(before: list[str]) -> None:
+    found = step(*before, "100", "85-15", "85-15", "85-15").worse
+    assert found is not None
+    assert found.since == WINDOW.parts[-3]
+
+
 def test_what_was_worse_only_before_the_period_is_not_told() -> None:
     succeeded, failed = hours()
     failed |= dict.fromkeys([*WINDOW.earlier][-40:-10], 50.0)
