@@ -103,8 +103,12 @@ test: $(VENV)/.test ## Run the tests of an edit, in a few minutes; they need nei
 	@mkdir -p $(REPORTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser -m "$(ALONE)$(if $(WHOLE),, and not exhaustive)" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
 
-# $(call beside,NAME,MARKERS,PREFIX): these tests, with their output in a file that a failure shows.
-beside = $(3) $(BIN)/python -m pytest -m "($(2)) and not long and not verify" $(JUNIT)=$(REPORTS)/$(1).xml $(TEST_ARGS) \
+# Where the tests are that need a server, so that not each lane of `make check` imports all others.
+ON_STACK := tests/emulator tests/examples
+ON_ENGINES := tests/benchmarks tests/browser tests/contract tests/race tests/tools
+
+# $(call beside,NAME,MARKERS,PREFIX,FOLDERS): these tests, with their output in a file that a failure shows.
+beside = $(3) $(BIN)/python -m pytest $(4) -m "($(2)) and not long and not verify" $(JUNIT)=$(REPORTS)/$(1).xml $(TEST_ARGS) \
 	  > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).log; exit $$status; }
 
 # $(call logged,NAME,COMMAND): the same for another command. Not for a make, which `make -n` would run.
@@ -112,11 +116,11 @@ logged = $(2) > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).lo
 
 .PHONY: test-engines test-stack check-stack check-engines check-processor
 test-engines:
-	@$(call beside,engines,(engine or browser) and not stack,nice -n 5)
+	@$(call beside,engines,(engine or browser) and not stack,nice -n 5,$(ON_ENGINES))
 	@tail -1 $(REPORTS)/engines.log
 test-stack:
 	@echo "The tests that need servers run beside the others, and write $(REPORTS)/stack.log and $(REPORTS)/engines.log"
-	@$(call beside,stack,stack,)
+	@$(call beside,stack,stack,,$(ON_STACK))
 	@tail -1 $(REPORTS)/stack.log
 
 .PHONY: long
@@ -225,7 +229,7 @@ check-stack:
 
 check-engines:
 	@$(MAKE) --no-print-directory test-engines
-	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 2000)
+	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 500)
 	@tail -1 $(REPORTS)/soak.log
 
 check-processor:

@@ -12,6 +12,7 @@ ENDS = 9
 
 
 @pytest.mark.engine
+@pytest.mark.verify
 def test_a_long_workflow_costs_few_writes_a_step(dynamodb_endpoint: str) -> None:
     shapes = [WorkflowShape(steps) for steps in MOST]
     found = {each.shape.steps: each.counts for each in grown(dynamodb_endpoint, shapes)}
@@ -24,6 +25,7 @@ def test_a_long_workflow_costs_few_writes_a_step(dynamodb_endpoint: str) -> None
 
 
 @pytest.mark.engine
+@pytest.mark.verify
 def test_results_do_not_weigh_on_every_later_write(dynamodb_endpoint: str) -> None:
     shapes = [WorkflowShape(steps, result_bytes=1000) for steps in (20, 40)]
     units = [each.counts.write_units for each in grown(dynamodb_endpoint, shapes)]

@@ -209,6 +209,10 @@ def test_what_is_typed_on_the_page_of_an_incident_stays_while_the_page_is_live(
     notes.get_by_role("button", name="Write the note").click()
     page.get_by_text(f"Done: the note on {group} is stored for 90 days.").wait_for()
     notes.get_by_role("listitem").filter(has_text="The bank is told.").wait_for()
+    page.wait_for_function(  # its script puts it back
+        "() => [...document.querySelectorAll('input, textarea')]"
+        ".some((one) => one.value === 'it declines every card')"
+    )
     assert stop.get_by_label("Reason").input_value() == "it declines every card"
     find_no_fault(page)
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW

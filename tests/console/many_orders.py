@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
@@ -43,6 +43,15 @@ class ManyOrders:
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> "ManyOrders":
         return cls({task.task_id: task for task in tasks})
+
+    @classmethod
+    def copies(cls, model: Task, count: int, shards: int) -> "ManyOrders":
+        """So many copies of an order, each due 1 ms later; a record is made when it is read."""
+        found, lane = cls(_Copies(model)), model.lane.partition("#")[0]
+        for place in range(count):
+            entries = found.lanes.setdefault(f"{lane}#{place % shards}", [])
+            entries.append((model.due_at + place, f"ord-{place:06}"))
+        return found
 
     def query(self, **asked: object) -> dict[str, object]:
         with self._lock:
@@ -114,10 +123,23 @@ class ManyOrders:
         assert len(ids) == len({*ids}) <= 100
         return {"Responses": {table: [task_item(self.tasks[one]) for one in ids]}}
 
+    def records(self) -> Records:
+        """What reads from here."""
+        return Records(cast("DynamoDBClient", self), tasks_table="tasks")
+
     def stack(self, shards: int = 16) -> DeployedStack:
         """A stack that reads from here."""
         found = DeployedStack("roundsman", {}, {})
-        records = Records(cast("DynamoDBClient", self), tasks_table="tasks")
         # Where cached_property would keep the real ones.
-        found.__dict__.update(records=records, plans=NoPlans(), every_shard=range(shards))
+        found.__dict__.update(records=self.records(), plans=NoPlans(), every_shard=range(shards))
         return found
+
+
+class _Copies(dict[str, Task]):
+    def __init__(self, model: Task) -> None:
+        super().__init__()
+        self._model = model
+
+    def __missing__(self, task_id: str) -> Task:
+        place = int(task_id.removeprefix("ord-"))
+        return replace(self._model, task_id=task_id, due_at=self._model.due_at + place)

@@ -54,6 +54,14 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     assert lacking.well
 
 
+def test_nothing_wrong_in_a_part_of_the_tasks_is_said_of_that_part() -> None:
+    looked = Looked("roundsman", NOW, {"open": 1_000, "archived": 3}, ("open",))
+    assert printed(Report(looked, (), ())) == [
+        "Checked 1000 open and 3 archived tasks; more open tasks exist (raise --limit).",
+        "Nothing is wrong in what was checked.",
+    ]
+
+
 def test_a_plan_and_its_outcome_are_printed_for_each_task() -> None:
     stuck = Finding(FindingKind.TASK_STUCK, "ord-1", "", fixable=True)
     late = Finding(FindingKind.OWED_UNSENT, "ord-2", "", fixable=True)

@@ -155,7 +155,7 @@ def costs(world: World, name: str, stored: int) -> Counter[str]:
     return cost_of_a_pass(world.client, create_tables(world.client, name), stored)
 
 
-@pytest.mark.parametrize("stored", [5_000, pytest.param(20_000, marks=pytest.mark.verify)])
+@pytest.mark.parametrize("stored", [2_000, pytest.param(20_000, marks=pytest.mark.verify)])
 def test_a_pass_makes_the_same_requests_over_a_thousand_tasks_as_over_many(
     local_world: World, stored: int
 ) -> None:

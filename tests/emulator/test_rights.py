@@ -188,9 +188,10 @@ def test_the_supervisor_sends_to_the_scheduler_and_to_no_agent_and_reads_no_queu
 
 def test_the_scheduler_puts_no_order_and_reads_no_request(answers: Answers) -> None:
     role = "SchedulerRole"
-    # Of ControlTable the one row `groups`, which the template's test holds: the emulator does not
-    # look at leading keys.
-    assert allowed(answers, role, "dynamodb:PutItem") == {"TasksTable", "HistoryTable"}
+    # Of ControlTable the rows `search`, `groups` and `marks`, which the template's test holds: the
+    # emulator does not look at leading keys.
+    written = {"TasksTable", "HistoryTable", "ControlTable"}
+    assert allowed(answers, role, "dynamodb:PutItem") == written
     updated = allowed(answers, role, "dynamodb:UpdateItem")
     # An order gets an expiry, and its contents are erased.
     assert updated == {"TasksTable", "HistoryTable", "ControlTable", "OrdersTable"}

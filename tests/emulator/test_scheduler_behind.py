@@ -32,6 +32,7 @@ def no_reader_of_replies(stack: DeployedStack) -> Iterator[None]:
             stack.functions.update_event_source_mapping(UUID=uuid, Enabled=True)
 
 
+@pytest.mark.verify
 def test_replies_that_nobody_reads_fail_no_order_and_count_no_attempt(
     stack: DeployedStack,
 ) -> None:

@@ -306,12 +306,12 @@ def lines_and_a_condition_are_undone(side: Side) -> list[View]:
             marks=pytest.mark.verify,
         ),
         pytest.param(the_scheduler_is_down, marks=pytest.mark.verify),
-        pytest.param(the_tables_are_restored, marks=pytest.mark.exhaustive),
+        pytest.param(the_tables_are_restored, marks=pytest.mark.verify),
         *(
             pytest.param(
                 an_agent_dies(agent),
                 id=f"the agent {agent} dies with its answer",
-                marks=pytest.mark.exhaustive,
+                marks=pytest.mark.verify,
             )
             for agent in AGENTS
         ),

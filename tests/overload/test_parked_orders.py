@@ -36,7 +36,7 @@ def longest_of_99_percent(parked: int, kind: str) -> int:
     return times[98]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("kind", ["operator", BREAKER])
 def test_parked_orders_do_not_make_healthy_ones_slower(kind: str) -> None:
     """1,111 for two messages a second are 100,000 for the 180 of the template; this is a part."""

@@ -33,22 +33,20 @@ def check_released(found: Found, release: Release) -> None:
     "release",
     [
         pytest.param(Release(300), id="some"),
-        pytest.param(SOME, marks=pytest.mark.exhaustive, id="many"),
-        pytest.param(
-            Release(2_000, everything=True), marks=pytest.mark.exhaustive, id="everything"
-        ),
+        pytest.param(SOME, marks=pytest.mark.verify, id="many"),
+        pytest.param(Release(2_000, everything=True), marks=pytest.mark.verify, id="everything"),
     ],
 )
 def test_what_waited_goes_on_in_its_order_and_at_the_rate(release: Release) -> None:
     check_released(found_of(release), release)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_what_goes_on_delays_no_order_of_another_agent() -> None:
     assert found_of(SOME).p99 <= 1.2 * found_of(ALONE).p99
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_without_the_rate_orders_of_other_agents_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation shows it if what waits goes on at once."""
     for module in (parked, wakes):
@@ -56,7 +54,7 @@ def test_without_the_rate_orders_of_other_agents_are_late(monkeypatch: pytest.Mo
     assert simulated(Release(3_000)).p99 > 5 * found_of(ALONE).p99
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_new_hold_stops_it_within_half_a_minute() -> None:
     again = 90 * SECOND
     found = simulated(Release(20_000, held_again_after=again))
@@ -65,7 +63,7 @@ def test_a_new_hold_stops_it_within_half_a_minute() -> None:
     assert found.messages - 2 * len(found.done) - 2 * len(found.healthy) <= 30 * A_SECOND
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_order_whose_wake_is_lost_goes_on_in_the_next_round() -> None:
     found = simulated(Release(1_000, lost=10))
     assert len(found.done) == 1_000

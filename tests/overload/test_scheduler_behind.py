@@ -19,7 +19,7 @@ IN_TIME = [
 AN_HOUR = Cell(times=0.2, instances=4, down=(SCHEDULER,), minutes=60)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("cell", IN_TIME, ids=str)
 def test_a_scheduler_that_keeps_up_reads_one_message_for_each_order_and_each_step(
     cell: Cell,
@@ -52,7 +52,7 @@ DOWN = [
 ]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("cell", [*BEHIND, *DOWN], ids=str)
 def test_no_healthy_order_fails_of_a_scheduler_that_is_behind_or_down(cell: Cell) -> None:
     found = found_of(cell)

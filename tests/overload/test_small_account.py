@@ -29,7 +29,7 @@ QUICK = 2
     [
         *LEAST_CAPS[:QUICK],
         *(
-            pytest.param(cell, marks=pytest.mark.exhaustive)
+            pytest.param(cell, marks=pytest.mark.verify)
             for cell in (*LEAST_CAPS[QUICK:], *DEFAULT_CAPS)
         ),
     ],
@@ -41,7 +41,7 @@ def test_no_order_fails_or_is_stuck_because_lambda_refuses_calls(cell: Cell) -> 
     assert found.completed == cell.orders
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_without_the_quota_the_same_load_is_refused_nothing() -> None:
     found = found_of(Cell(60, attempts=1, quota=1_000))
     assert (found.throttled, found.completed) == (0, 60)

@@ -207,7 +207,7 @@ def test_the_report_has_each_count_as_one_number_and_what_was_not_covered(tmp_pa
     assert counts["not covered"].startswith("Not covered: ")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_stories_have_long_holds_of_each_kind_and_lost_wakes() -> None:
     """Holds of hours on an agent, a circuit, a workflow and everything, some of them in shares."""
     wanted = {"*", "soak", OPERATOR, BREAKER, "released 30 %", "released 100 %"}
@@ -221,7 +221,7 @@ def test_stories_have_long_holds_of_each_kind_and_lost_wakes() -> None:
     raise AssertionError(f"{account.parked} parked orders in stories with {account.long_holds}")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
     wanted = {"signal", "refused signal", "no signal", "undo-part", "refused undo-part"}
     seen: set[str] = set()
@@ -237,7 +237,7 @@ def test_stories_have_signals_and_parts_that_are_accepted_or_refused() -> None:
     raise AssertionError(f"no story has {wanted - seen}")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_stories_have_signals_that_come_early_and_signals_that_nobody_reads() -> None:
     wanted = {"before its order", "kept", "read when its step begins", "lost by a move"}
     wanted |= {f"the task is {end}" for end in ("Completed", "Undone", "Cancelled")}
@@ -269,7 +269,7 @@ def _of_a_signal(line: str) -> Iterator[str]:
         yield "read when its step begins"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_stories_have_results_that_are_left_out_and_that_people_give() -> None:
     wanted = {
         *("nobody reads it", "what comes after it waits", "the steps that it adds are missing"),
@@ -302,7 +302,7 @@ def _of_a_result(row: HistoryRow) -> Iterator[str]:
         yield "resubmitted too early"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_stories_have_all_that_people_and_outside_systems_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

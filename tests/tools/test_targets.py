@@ -74,6 +74,19 @@ def test_make_test_is_a_part_of_make_check_that_needs_no_server() -> None:
     assert runs == [whole]
 
 
+def test_the_tests_that_need_a_server_are_in_the_folders_that_make_check_names() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    folders: dict[str, set[str]] = {"ON_STACK": set(), "ON_ENGINES": set()}
+    for file in (ROOT / "tests").rglob("*.py"):
+        marks = set(re.findall(r"\bpytest\.mark\.(\w+)", file.read_text()))
+        if marks & {"stack", "engine", "browser"}:
+            variable = "ON_STACK" if "stack" in marks else "ON_ENGINES"
+            folders[variable].add(f"tests/{file.relative_to(ROOT / 'tests').parts[0]}")
+    for variable, found in folders.items():
+        [named] = re.findall(rf"^{variable} := (.*)$", makefile, re.MULTILINE)
+        assert found == {*named.split()}
+
+
 def test_ci_runs_what_a_change_must_pass() -> None:
     commands = (ROOT / ".ci/run").read_text().splitlines()
     assert "make check" in commands

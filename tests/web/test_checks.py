@@ -9,6 +9,8 @@ from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman_console.faces.web.forms import smoke
 from roundsman_console.faces.web.work import Work
+from roundsman_console.facts.finding.report import Looked, Report
+from roundsman_console.inspector import Inspector
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.console.test_reconciling import not_at_all, restored, stop_supervisor
 from tests.moto.orders import ALL_EFFECTS, order
@@ -241,3 +243,20 @@ def test_a_read_only_console_begins_none_of_these(browser: Browser) -> None:
     for address in ("/doctor", "/orders?state=Retry"):
         assert "/commands/" not in browser.html(address)
     assert '<form class="command' not in browser.html("/commands/smoke")
+
+
+@pytest.mark.parametrize(
+    ("cut", "lead"),
+    [
+        ((), "Nothing is wrong with roundsman."),
+        (("open",), "Nothing is wrong in what was checked."),
+    ],
+)
+def test_nothing_wrong_is_said_of_what_was_checked(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, cut: tuple[str, ...], lead: str
+) -> None:
+    looked = Looked("roundsman", browser.operator.world.clock.now, {"open": 7}, cut)
+    monkeypatch.setattr(Inspector, "check", lambda _: Report(looked, (), ()))
+    page = browser.page("/doctor")
+    assert lead in page
+    assert ("There are more open orders" in page) is bool(cut)

@@ -10,12 +10,15 @@ from unittest.mock import patch
 import pytest
 from botocore.client import BaseClient
 
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import Records
 from roundsman_console.faces.web import plans_in_use
 from roundsman_console.faces.web.live import LIVE_SECONDS
 from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
-from tests.console.operators import CHARGED_LATER, DECLINED
+from tests.console.doctored import put_in_order, visit
+from tests.console.many_orders import ManyOrders
+from tests.console.operators import CHARGED_LATER, DECLINED, document
 from tests.moto.orders import order
 from tests.project import deployed_project, of_each_agent
 from tests.web.browsers import Browser
@@ -114,6 +117,35 @@ def test_the_overview_asks_at_most_40_times_and_sees_everything_after_some_readi
     assert "not looked at" not in page
     assert "parts of the index" not in page
     assert ("counted longest ago" in page) is is_large
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("shards", [16, 1], ids=["all shards", "one shard"])
+def test_of_200_000_open_orders_the_doctor_reads_the_1_000_that_are_due_first(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    world = browser.operator.world
+    put_in_order(world)
+    world.faults(CHARGED_LATER)
+    world.submit(order("ord-1"))
+    world.run()
+    world.supervise()
+    browser.page("/doctor")  # what is read once is read now
+    of_few = asked_for(browser, "/doctor")
+    del vars(browser.inspector.stack)["records"]
+    many = ManyOrders.copies(world.task("ord-1"), 200_000, shards)
+    monkeypatch.setattr(DeployedStack, "records", many.records())
+    asked = asked_for(browser, "/doctor") + many.requests.total()
+    assert many.requests["BatchGetItem"] == 10
+    assert asked - of_few == (9 if shards > 1 else 19)
+    assert "`/doctor` takes at most 20 more" in PAGE.read_text(encoding="utf-8")
+    page = browser.page("/doctor")
+    assert re.search(r"Checked 1\s000 open orders", page)
+    assert "There are more open orders: those that are due first were checked" in page
+    found = document(visit(browser.operator))
+    assert found["looked"] == {"open": 1_000, "archived": 0, "cut": ["open"], "deepRows": None}
+    visit(browser.operator, "--limit", "1500")
+    assert many.requests["BatchGetItem"] == 10 + 10 + 10 + 15
 
 
 def asked_for(browser: Browser, path: str) -> int:

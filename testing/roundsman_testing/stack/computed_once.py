@@ -20,6 +20,7 @@ from botocore.hooks import (  # type: ignore[attr-defined]  # private
 )
 from botocore.loaders import create_loader
 from botocore.model import ServiceModel
+from botocore.useragent import sanitize_user_agent_string_component
 from moto.core.model import StructureShape
 from moto.core.serialize import (
     DEFAULT_ALIAS_PROVIDERS,
@@ -177,6 +178,11 @@ REPLACED: Mapping[str, tuple[object, object]] = {
     "botocore.regions.EndpointProvider": (EndpointProvider, _endpoint_provider),
     "botocore.hooks.EventAliaser.__init__": (_init_aliaser, _with_known_aliases),
     "botocore.hooks._PrefixTrie._recursive_copy": (_copy_handlers, _copied_handlers),
+    # For each part of the user agent's header, in each request.
+    "botocore.useragent.sanitize_user_agent_string_component": (
+        sanitize_user_agent_string_component,
+        cache(sanitize_user_agent_string_component),
+    ),
     # For each attribute of a queue, whenever a message is read from it.
     "moto.sqs.models.camelcase_to_underscores": (
         camelcase_to_underscores,

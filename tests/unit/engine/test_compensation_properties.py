@@ -71,7 +71,7 @@ def check_story(made: Plan, data: st.DataObject) -> None:
     story.deliver_all_once_more()
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(300, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(300, marks=pytest.mark.verify)])
 def test_whatever_happens_and_whatever_is_asked_nothing_undone_stands(examples: int) -> None:
     settings(max_examples=examples)(given(plans(), st.data())(check_story))()
 
@@ -85,7 +85,7 @@ def check_supervisor(made: Plan, data: st.DataObject) -> None:
     assert story.world.task.state in END_STATES
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(150, marks=pytest.mark.verify)])
 def test_the_supervisor_alone_brings_every_task_to_its_end(examples: int) -> None:
     settings(max_examples=examples)(given(plans(), st.data())(check_supervisor))()
 

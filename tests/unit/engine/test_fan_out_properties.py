@@ -87,7 +87,7 @@ def check_story(made: Plan, data: st.DataObject) -> None:
     story.deliver_all_once_more()
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(250, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(250, marks=pytest.mark.verify)])
 def test_whatever_happens_no_more_is_left_out_than_may_and_nothing_of_it_stands(
     examples: int,
 ) -> None:
@@ -102,6 +102,6 @@ def check_supervisor(made: Plan, data: st.DataObject) -> None:
     check_end(story)
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(100, marks=pytest.mark.verify)])
 def test_the_supervisor_alone_brings_every_fan_out_to_its_end(examples: int) -> None:
     settings(max_examples=examples)(given(plans(), st.data())(check_supervisor))()

@@ -305,7 +305,7 @@ def check_story(data: st.DataObject) -> None:
             world.deliver_owed()
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(250, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(250, marks=pytest.mark.verify)])
 def test_whatever_happens_in_any_order_the_invariants_hold(examples: int) -> None:
     settings(max_examples=examples)(given(st.data())(check_story))()
 
@@ -358,7 +358,7 @@ def check_fair_delivery(
         assert conditional or any(lost)
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("examples", [30, pytest.param(150, marks=pytest.mark.verify)])
 def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
     examples: int,
 ) -> None:

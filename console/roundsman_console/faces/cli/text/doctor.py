@@ -76,7 +76,7 @@ def _summary(report: Report) -> str:
         seen += f"; more {' and '.join(looked.cut)} tasks exist (raise --limit)"
     number = len(report.findings)
     if report.well:
-        return f"{seen}. Nothing is wrong."
+        return f"{seen}. Nothing is wrong{' in what was checked' if looked.cut else ''}."
     if not number:
         return f"{seen}. Nothing is wrong in what could be checked."
     return f"{seen}. {number} finding{'s' if number > 1 else ''}."
