@@ -1,7 +1,7 @@
 """Whether AWS is reached: one read for all who ask, in time, and with the reason if it is not."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -131,6 +131,32 @@ def test_reads_that_do_not_end_are_not_piled_up(console: Console) -> None:
     console.aws.takes = 0
     assert console.asks_at(30.0).why == SLOW, "one of them ends with this question"
     assert console.asks_at(33.0).why == ""
+
+
+def test_one_read_at_a_time_also_if_the_process_stood_still_meanwhile(console: Console) -> None:
+    console.aws.takes = 1.0
+
+    async def two() -> Sequence[Reached]:
+        first = asyncio.ensure_future(console.reachable.ask())
+        await asyncio.sleep(0.5)
+        console.loop.now += 10.0
+        return await asyncio.gather(first, console.reachable.ask())
+
+    answers = console.loop.run(two())
+    assert console.aws.asked_at == [0.0]
+    assert [one.next_after for one in answers] == [3.0, 0.0]
+
+
+def test_a_read_that_ends_with_the_process_says_nothing(console: Console) -> None:
+    console.aws.takes = -1
+    console.asks_at(0.0)
+    told = list[object]()
+    console.loop.set_exception_handler(lambda _, context: told.append(context))
+    for task in asyncio.all_tasks(console.loop):
+        task.cancel()
+    for _ in range(3):
+        console.loop.run(asyncio.sleep(0))
+    assert told == []
 
 
 def test_a_browser_that_goes_away_does_not_end_the_read_of_the_others(console: Console) -> None:

@@ -3,8 +3,9 @@
 import re
 
 import pytest
+from starlette.responses import HTMLResponse
 
-from roundsman_console.faces.web.unchanged import READ_AT
+from roundsman_console.faces.web.unchanged import READ_AT, only_changed
 from tests.console.operators import DECLINED, in_retry
 from tests.moto.orders import order
 from tests.support.large_orders import loop_of, store
@@ -36,6 +37,39 @@ def test_a_page_on_which_nothing_is_new_sends_the_time_of_the_reading_alone(
     assert answer.headers["ETag"] == tag
     assert answer.headers[READ_AT] == "2027-01-15T08:00:05.000Z"
     assert answer.headers["Cache-Control"] == "no-store"
+
+
+def section(name: str, text: str, more: str = "") -> str:
+    return f'<section class="x" aria-labelledby="{name}"{more}>{text}</section>'
+
+
+def again(before: str, after: str) -> str:
+    """What is sent of a page to somebody who knows how it was before."""
+    tag = only_changed(HTMLResponse(before), "").headers["ETag"]
+    return bytes(only_changed(HTMLResponse(after), tag).body).decode()
+
+
+def test_two_sections_of_one_name_are_sent_whole_and_so_is_one_that_could_not_be_read() -> None:
+    two = section("a", "one") + section("a", "two") + section("b", "three")
+    assert again(f"{two}x", f"{two}y") == (
+        section("a", "one")
+        + section("a", "two")
+        + '<section aria-labelledby="b" data-same></section>y'
+    )
+    hole = section("a", "not read", " data-hole")
+    assert again(f"{hole}x", f"{hole}y") == f"{hole}y"
+    said = section("a", "what says data-hole in its text")
+    assert again(f"{said}x", f"{said}y") == '<section aria-labelledby="a" data-same></section>y'
+
+
+def test_what_changes_in_a_section_without_a_fingerprint_is_a_change() -> None:
+    before, after = (section("a", one) + section("a", one) for one in ("x", "y"))
+    assert again(before, after) == after
+
+
+def test_a_tag_fits_in_a_header() -> None:
+    tag = only_changed(HTMLResponse("".join(section(f"s{n}", "x") for n in range(40))), "")
+    assert len(tag.headers["ETag"]) < 1_000
 
 
 def test_of_a_page_that_has_changed_the_parts_that_are_the_same_are_empty(browser: Browser) -> None:

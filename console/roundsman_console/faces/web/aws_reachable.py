@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from starlette.concurrency import run_in_threadpool
 
@@ -12,7 +13,7 @@ from roundsman_console.base.clock import moment, now
 from roundsman_console.base.errors import cause_of
 from roundsman_console.faces.web import live
 from roundsman_console.faces.web.deadlines import NoAnswer
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.faces.web.whereabouts import Whereabouts, clock_words
 from roundsman_console.facts.finding.attention import of_supervisor
 from roundsman_console.inspector import Inspector
@@ -65,7 +66,7 @@ class AwsReachable:
         clock: Callable[[], float] = moment,
     ) -> None:
         self._read, self._where, self._interval, self._clock = read, where, interval, clock
-        self._began_at: float | None = None
+        self._began_at = -inf
         self._answered_at: float | None = None
         self._why = ""
         self._found: Ping | None = None
@@ -75,17 +76,16 @@ class AwsReachable:
     async def ask(self) -> Reached:
         """Return whether AWS is reached; it takes PING_SECONDS at most."""
         came_at = self._clock()
-        if self._under_way is None and self._is_due(came_at):
+        if self._under_way is None and came_at - self._began_at >= live.PING_EVERY:
             self._began_at = came_at
             self._under_way = asyncio.ensure_future(self._ping())
         if self._under_way is not None:
             # Others may wait for it when the browser that has begun it goes away.
             await asyncio.shield(self._under_way)
-        began_at = came_at if self._began_at is None else self._began_at
         return Reached(
             None if self._answered_at is None else self._answered_at - came_at,
             self._why,
-            max(0.0, began_at + live.PING_EVERY - came_at),
+            max(0.0, self._began_at + live.PING_EVERY - came_at),
         )
 
     def notes(self) -> Sequence[Note]:
@@ -93,9 +93,6 @@ class AwsReachable:
         at = self._answered_at
         is_new = at is not None and self._clock() - at <= live.LIVE_FOR
         return notes_of(self._found if is_new else None, self._where, self._interval)
-
-    def _is_due(self, at: float) -> bool:
-        return self._began_at is None or at - self._began_at >= live.PING_EVERY
 
     async def _ping(self) -> None:
         try:

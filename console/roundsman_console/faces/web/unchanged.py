@@ -33,9 +33,9 @@ _REST = ""
 def only_changed(page: Response, known: str) -> Response:
     """Return the page without the sections whose fingerprints are in `known`, with its own tag.
 
-    An answer that is no page, or that says an error, is returned as it is.
+    An answer that says an error is returned as it is.
     """
-    if page.status_code != HTTPStatus.OK or not isinstance(page, HTMLResponse):
+    if page.status_code != HTTPStatus.OK:
         return page
     html, shown = bytes(page.body).decode(), dict(_TAG.findall(known))
     found = _fingerprints(html)
@@ -43,7 +43,7 @@ def only_changed(page: Response, known: str) -> Response:
     if found == shown:
         headers = {"ETag": tag, READ_AT: iso(now())}
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    same = {name for name, digits in found.items() if name and shown.get(name) == digits}
+    same = {name for name, digits in found.items() if shown.get(name) == digits}
 
     def part(match: re.Match[str]) -> str:
         if match[1] not in same:

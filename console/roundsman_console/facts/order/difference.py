@@ -222,7 +222,7 @@ def _of_step(
 
 def _named(value: Json) -> Iterator[tuple[str, Json]]:
     """Yield each value in it with the text of its path; an empty object or list as it is."""
-    if isinstance(value, dict | list) and not value:
+    if not value:
         yield "", value
         return
     for path, inner in leaves(value):
@@ -238,7 +238,7 @@ def _differ(part: PartOfOrder, here: Json, there: Json) -> bool:
         return longer >= LONGER * shorter and longer - shorter >= SECOND
     if part == "time":
         return False  # the other one has not done it, which its state says
-    return _text(here) != _text(there)
+    return _text(here) != _text(there) or (here is None) != (there is None)
 
 
 def _shown(part: PartOfOrder, here: Json, there: Json) -> tuple[str | None, str | None]:
@@ -266,8 +266,6 @@ def _cut(text: str, start: int) -> str:
 
 
 def _text(value: Json) -> str:
-    if value is None:
-        return ""
     return value if isinstance(value, str) else canonical_json(value)
 
 

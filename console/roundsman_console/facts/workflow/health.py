@@ -312,16 +312,16 @@ def _failing(
     stretch = _in_period(bad, window)
     if stretch is None:
         return None
-    share = share_of(*_together(every, stretch))
-    if share is None or share <= most:
+    attempts, failed = _sums(every, stretch)
+    share = failed / attempts  # a bad part has attempts
+    if share <= most:
         return None
     between = (most + share) / 2
     beyond = [(failed or 0) - (attempts or 0) * between for attempts, failed in every]
     stretch = _from_begin(bad, beyond, stretch)
-    attempts, failed = _together(every, stretch)
-    share = share_of(attempts, failed)
-    least = LEAST_FAILURES * (TWICE if _is_over(bad, stretch) else 1)
-    if share is None or share <= most or (failed or 0) < least:
+    attempts, failed = _sums(every, stretch)
+    share = failed / attempts
+    if failed < LEAST_FAILURES * (TWICE if _is_over(bad, stretch) else 1):
         return None
 
     def words(when: str, goes_on: bool) -> str:
@@ -334,12 +334,12 @@ def _failing(
     return _worse(bad, stretch, window, words, failures=True)
 
 
-def _together(
+def _sums(
     every: Sequence[tuple[int | None, int | None]], stretch: tuple[int, int]
-) -> tuple[int | None, int | None]:
-    """The attempts of a stretch and those that failed; None if nothing is known."""
+) -> tuple[int, int]:
+    """The attempts of a stretch and those that failed."""
     parts = every[stretch[0] : stretch[1] + 1]
-    return _sum([one[0] for one in parts]), _sum([one[1] for one in parts])
+    return _sum([one[0] for one in parts]) or 0, _sum([one[1] for one in parts]) or 0
 
 
 def _slow(series: StepSeries, usual: float | None, window: Window) -> Worse | None:
@@ -453,8 +453,8 @@ def _sentence(health: Health) -> str:
         return "CloudWatch has no figure of this stack in this period."
     if not any(one.attempts for one in health.steps):
         return "CloudWatch has no attempt of these steps in this period."
-    worse = [one for one in health.steps if one.worse is not None]
-    said = [f"{one.step}: {one.worse.words}." for one in worse[:MOST_NAMED] if one.worse]
+    worse = [f"{one.step}: {one.worse.words}." for one in health.steps if one.worse is not None]
+    said = worse[:MOST_NAMED]
     if len(worse) > MOST_NAMED:
         said.append(f"{counted(len(worse) - MOST_NAMED, 'other step')} did worse than usual, too.")
     compared = [one for one in health.steps if one.attempts and one.is_known]

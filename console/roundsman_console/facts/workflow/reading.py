@@ -85,4 +85,4 @@ def read_health(stack: DeployedStack, steps: StepsToRead, period: str, at: int) 
     health = health_of(steps, times, series, measured, window)
     agents = {agent for one in health.steps if one.worse for agent in one.agents}
     published = {agent: read_versions_of(stack, agent) for agent in sorted(agents)}
-    return with_versions(health, published) if published else health
+    return with_versions(health, published)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json
 from roundsman.model.masked_values import MASK
 from roundsman.model.states import ProcessState, TaskState
@@ -111,6 +111,8 @@ def test_masked_values_are_not_compared_and_nothing_says_whether_they_are_equal(
     assert [row for row in rows(found) if row[0] == "input"] == [("input", "name", "x", "y")]
     assert found.not_compared == 2
     assert found.sentence.endswith("; 2 values are masked in both, and not compared.")
+    one_of_them = compare(archived({"card": MASK}), completed({"card": MASK}))
+    assert one_of_them.sentence.endswith("; 1 value is masked in both, and not compared.")
     alone = compare(archived({"card": MASK}), completed({}))
     assert ("input", "card", MASK, None) in rows(alone), "that it is there is known"
     assert alone.not_compared == 0
@@ -132,13 +134,76 @@ def test_times_differ_if_one_is_twice_the_other_and_a_second_longer(
 ) -> None:
     found = compare(archived(reserve=done(first)), completed(reserve=done(second)))
     assert bool(found.of("time")) is differ
-    assert [one.name for one in found.of("time")] == (["reserve"] if differ else [])
+    words = (format_duration(first), format_duration(second))
+    assert [(one.name, one.order, one.other) for one in found.of("time")] == (
+        [("reserve", *words)] if differ else []
+    )
 
 
 def test_a_step_that_was_not_begun_is_said_by_its_state_and_has_no_time() -> None:
     found = compare(archived(charge=StepRecord()), completed(charge=done(90_000)))
     said = [row for row in rows(found) if row[0] in ("step", "time")]
     assert said == [("step", "charge: state", "Pending", "Processed")]
+
+
+def test_a_step_that_has_not_ended_has_no_time_and_no_time_is_negative() -> None:
+    going = step_record(process_state=ProcessState.PROCESSING, started_at=T0)
+    ended = step_record(process_state=ProcessState.PROCESSED, finished_at=T0 + 1)
+    for record in (going, ended):
+        assert compare(archived(charge=record), completed(charge=done(90_000))).of("time") == []
+        assert compare(archived(charge=done(90_000)), completed(charge=record)).of("time") == []
+    early = compare(archived(reserve=done(-5_000)), completed(reserve=done(3_000)))
+    assert [(one.order, one.other) for one in early.of("time")] == [
+        (format_duration(0), format_duration(3_000))
+    ]
+
+
+def test_versions_of_the_plan_tenants_and_how_the_orders_ended_are_compared() -> None:
+    why = Termination(TaskState.ARCHIVED, "charge: failed for good", "charge", error=UNKNOWN)
+    order = replace(archived().facts.task, tenant="shop-1", ending=why, plan="a" * 64)
+    than = replace(completed().facts.task, tenant="shop-2", ended_at=T0 + 90_000, plan="b" * 64)
+    found = compare(side(order), side(than))
+    assert [row for row in rows(found) if row[0] == "order"] == [
+        ("order", "state", "Archived", "Completed"),
+        ("order", "version of the workflow", "a" * 12, "b" * 12),
+        ("order", "why it ended", "charge: failed for good", None),
+        ("order", "tenant", "shop-1", "shop-2"),
+    ]
+    assert [one.name for one in found.of("time")] == ["the order"]
+    assert not found.same_version
+    assert "; they have different versions of the workflow" in found.sentence
+    assert "workflow." not in compare(archived(), completed()).sentence
+    open_one = replace(order, state=TaskState.ACTIVE, ended_at=None)
+    assert compare(side(open_one), side(than)).of("time") == []
+
+
+def test_the_last_attempt_of_an_agent_tells_its_version() -> None:
+    both = plan(step("reserve", agent="payment"), step("charge", "reserve", agent="payment"))
+
+    def of(first: int, last: StepRecord) -> OrderSide:
+        steps = {"reserve": done(at=first), "charge": last}
+        return OrderSide(OrderFacts(task("ord-1", TaskState.COMPLETED, steps), both, at=T0), None)
+
+    begun = step_record(process_state=ProcessState.PROCESSED, finished_at=T0 + 5)
+    old, new = done(at=T0 - 50), done(at=T0 + 5)
+    for early, late in ((of(T0 - 60, old), of(T0 - 60, new)), (of(T0 - 60, old), of(T0 + 5, old))):
+        assert ("version", "payment", "40", "41") in rows(compare(early, late, VERSIONS))
+    found = compare(of(T0 - 60, old), of(T0 - 60, begun), VERSIONS)
+    assert ("version", "payment", "40", "41") in rows(found)
+
+
+def test_a_step_without_an_agent_has_none_to_compare() -> None:
+    alone = compare(side(archived().facts.task, planned=False), completed())
+    same = compare(side(archived().facts.task, planned=False), side(completed().facts.task))
+    assert same.equal == alone.equal, "an agent that is in no order is not equal"
+
+
+@pytest.mark.parametrize(
+    ("here", "there"), [({}, []), ({"a": ""}, {}), ({"a": None}, {"a": ""}), ({}, {"a": 1})]
+)
+def test_nothing_and_what_is_empty_differ(here: Json, there: Json) -> None:
+    assert compare(archived(here), completed(there)).of("input")
+    assert not compare(archived(here), completed(here)).of("input")
 
 
 def test_results_are_compared_by_path_and_lists_and_empty_values_too() -> None:
@@ -203,6 +268,12 @@ def test_long_values_are_cut_around_what_differs() -> None:
     assert "OLD" in row.other
     assert row.order.endswith("… (6,003 characters)")
     assert len(row.order) < MOST_TEXT + 40
+    (row,) = compare(archived({"note": f"{same}NEW"}), completed({"note": same})).of("input")
+    assert row.order == f"…{'x' * 40}NEW (3,003 characters)"
+    assert row.other == f"…{'x' * 40} (3,000 characters)"
+    first = "x" * (MOST_TEXT - 1)
+    (row,) = compare(archived({"note": f"{first}1"}), completed({"note": f"{first}2"})).of("input")
+    assert (row.order, row.other) == (f"{first}1", f"{first}2")
     (row,) = compare(archived({"note": same}), completed({"note": "short"})).of("input")
     assert row.other == "short"
     assert row.order == f"{'x' * MOST_TEXT}… (3,000 characters)"
@@ -246,3 +317,4 @@ def test_what_could_not_be_compared_is_said() -> None:
     assert "The contents of ord-1029 were erased." in found.not_known
     assert "ord-1028 has not ended yet." in found.not_known
     assert "It is not known which versions" in found.not_known[-1]
+    assert len(compare(archived({}), completed({})).not_known) == 1

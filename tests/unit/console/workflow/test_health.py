@@ -203,6 +203,52 @@ def test_a_step_is_slow_if_99_of_100_take_more_than_twice_as_long_for_three_hour
         assert "have taken up to 2 s since 2027-01-15T06:00:00Z; usually 1 s" in found.worse.words
 
 
+def slow(last: str, *, measured: frozenset[int] = EVERY_PART, earlier: int = 168) -> StepHealth:
+    """A step of which 99 % took 1 s in so many hours before, and then so many s; `.` for none."""
+    parts = [*[*WINDOW.earlier][-earlier:], *WINDOW.parts]
+    most = dict.fromkeys(parts, 1_000.0)
+    for part, one in zip(WINDOW.parts[-len(last) :], last, strict=True):
+        del most[part]
+        if one != ".":
+            most[part] = float(one) * 1_000
+    (found,) = health(StepSeries(*hours(), most), measured).steps
+    return found
+
+
+@pytest.mark.parametrize(
+    ("last", "since"),
+    [
+        ("9.99", "have taken up to 9 s since 2027-01-15T05:00:00Z"),
+        ("911999", "have taken up to 9 s since 2027-01-15T06:00:00Z"),
+        ("99", ""),
+        ("991111199", ""),
+    ],
+)
+def test_an_hour_without_attempts_counts_neither_way_and_three_slow_ones_are_together(
+    last: str, since: str
+) -> None:
+    worse = slow(last).worse
+    assert (worse is not None) is bool(since)
+    assert since in (worse.words if worse else "")
+
+
+def test_a_step_is_slow_also_if_its_attempts_were_not_counted() -> None:
+    found = slow("999", measured=frozenset())
+    assert found.worse is not None
+    assert found.failed_share is None
+
+
+@pytest.mark.parametrize(("earlier", "is_known"), [(2, False), (3, True)])
+def test_what_is_usual_takes_three_hours(earlier: int, is_known: bool) -> None:
+    found = slow("999", earlier=earlier)
+    assert (found.usual_nearly_all is not None) is is_known
+    assert (found.worse is not None) is is_known
+
+
+def test_a_stretch_that_fails_as_usual_on_the_whole_is_not_worse() -> None:
+    assert told("90-10", "99000", "90-10", "85-15") == ""
+
+
 def test_what_was_not_measured_is_unknown_and_what_was_is_0() -> None:
     half = frozenset([*WINDOW.earlier, *WINDOW.parts[:12]])
     (found,) = health(StepSeries(), half).steps
@@ -248,6 +294,50 @@ def test_a_clock_that_is_an_hour_off_changes_neither_the_hours_nor_since_when(of
     assert last == (None if off > 0 else 100), "an hour that has not begun is unknown"
 
 
+def test_failures_come_before_slowness_and_what_goes_on_before_what_is_over() -> None:
+    succeeded, _ = hours()
+    half = dict.fromkeys(succeeded, 50.0)
+    late = {**dict.fromkeys(succeeded, 1_000.0), **dict.fromkeys(WINDOW.parts[-3:], 9_000.0)}
+    series = {
+        ("w", "slow"): StepSeries(half, half, late),
+        ("w", "over"): StepSeries(*hours("50-50", "100", "100", "100")),
+        ("w", "unknown"): StepSeries({}, {}, late),
+        ("w", "fails"): StepSeries(*hours("95-5")),
+    }
+    steps = dict.fromkeys(series, (("payment",), 1))
+    found = health_of(steps, {}, series, EVERY_PART, WINDOW).steps
+    assert [one.step for one in found] == ["fails", "slow", "unknown", "over"]
+
+
+@pytest.mark.parametrize("worse", [MOST_NAMED, MOST_NAMED + 1])
+def test_the_sentence_counts_only_the_steps_that_it_does_not_name(worse: int) -> None:
+    steps = {("w", f"step{place}"): (("payment",), 1) for place in range(worse)}
+    found = health_of(
+        steps, {}, {key: StepSeries(*hours("50-50")) for key in steps}, EVERY_PART, WINDOW
+    )
+    assert ("other step" in found.sentence) is (worse > MOST_NAMED)
+    assert found.sentence.endswith("too." if worse > MOST_NAMED else "usually 0.0 %.")
+
+
+def test_steps_without_attempts_are_not_compared_and_not_unknown() -> None:
+    succeeded, failed = hours("50-50")
+    few = dict.fromkeys(WINDOW.parts, 9.0)
+    series = {("w", "new"): StepSeries(few), ("w", "idle"): StepSeries()}
+    steps = dict.fromkeys(series, (("payment",), 1))
+    found = health_of(steps, {}, series, EVERY_PART, WINDOW)
+    assert found.sentence.startswith("1 step cannot be compared:")
+    then = ({part: one[part] for part in WINDOW.earlier} for one in (succeeded, failed))
+    series = {("w", "new"): StepSeries(few), ("w", "gone"): StepSeries(*then)}
+    steps = dict.fromkeys(series, (("payment",), 1))
+    assert "No step" not in health_of(steps, {}, series, EVERY_PART, WINDOW).sentence
+
+
+def test_each_column_has_the_attempts_of_its_own_parts() -> None:
+    found = health(StepSeries(*hours("0-100", "0-100", "100", "100")))
+    assert found.shares(found.steps[0])[-2:] == [1.0, 0.0]
+    assert len(found.slices) == 12
+
+
 def test_the_worst_steps_come_first_and_the_sentence_names_some() -> None:
     steps = {("w", f"step{place}"): (("payment",), 1) for place in range(7)}
     bad = {
@@ -289,6 +379,10 @@ def test_a_version_is_named_if_it_was_published_about_when_the_step_got_worse() 
     assert "ersion 40" not in told.sentence
     assert "ersion 42" not in told.sentence
     assert with_versions(found, {"payment": published[:1]}) == found
+    as_usual = health(StepSeries(*hours()))
+    assert with_versions(as_usual, {"payment": published}) == as_usual
+    just_before = [Published("Payment", 43, began - HOUR)]
+    assert "ersion 43" in with_versions(found, {"payment": just_before}).sentence
 
 
 @pytest.mark.parametrize("period", PERIODS)
@@ -304,4 +398,5 @@ def test_a_period_ends_with_the_present_part_and_has_few_slices(period: str) -> 
     shares = found.shares(found.steps[0])
     assert len(shares) == len(found.slices) <= MOST_SLICES
     assert shares == [None] * (len(shares) - 1) + [0.0]
-    assert "14 days" in usual_words(found) or period == "30d"
+    part, days = ("days", 30) if period == "30d" else ("hours", 14)
+    assert usual_words(found).startswith(f"Usual is the median of the {part} in the {days} days")

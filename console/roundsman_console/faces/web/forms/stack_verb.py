@@ -10,6 +10,7 @@ from roundsman_console.acts.verb import Asked, Form, Preview, Progress, StackVer
 from roundsman_console.base.errors import InspectorError, NotPossible
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import CommandOutcome, Result
+from roundsman_console.faces.web.access.session import GO, SHOWN, Session
 from roundsman_console.faces.web.addresses import PAGE_OF, address_of, page_of_id
 from roundsman_console.faces.web.command_page import (
     INCIDENT,
@@ -24,9 +25,8 @@ from roundsman_console.faces.web.command_page import (
     reason_of,
 )
 from roundsman_console.faces.web.previews import agreed_preview, search
-from roundsman_console.faces.web.released import note_result
+from roundsman_console.faces.web.readings.released import note_result
 from roundsman_console.faces.web.result_tables import tables_of
-from roundsman_console.faces.web.session import GO, SHOWN, Session
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from roundsman_console.inspector import Inspector
 
