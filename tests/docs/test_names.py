@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.aws.dynamodb import codec
+from roundsman.aws.dynamodb import codec, schedules
 from tests.docs.test_reference import tables_of
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,8 @@ def names_on(page: str) -> Iterator[tuple[str, int]]:
 def known() -> frozenset[str]:
     """Every word of the sources, of the names of their files, and of the attributes of records."""
     words = set[str]().union(*OF_OTHERS.values())
-    words.update(field.name for table in tables_of(codec) for field in table.fields)
+    for module in (codec, schedules):
+        words.update(field.name for table in tables_of(module) for field in table.fields)
     for path in files():
         words.update(WORD.findall(path.stem))
         if path.suffix != ".md" and path != Path(__file__):

@@ -222,7 +222,7 @@ class BackfillVerb(OnRunsVerb):
     whose order there is makes nothing, and the command can be repeated. If the schedule does not
     let runs overlap, the orders begin one after the other.
 
-    Example: roundsman schedules backfill weekly-paper --from 2026-12-01T00:00:00Z --go
+    Example: roundsman schedules backfill weekly-paper --from 2026-01-05T00:00:00Z --go
     """
 
     name = "schedules backfill"

@@ -1,5 +1,6 @@
 """The recurring orders of a stack as lines."""
 
+from roundsman.command_line import command_line
 from roundsman.model.instants import second
 from roundsman_console.base.hints import hint
 from roundsman_console.facts.schedule.reading import OVERLAPS, RecurringOrder, Schedules
@@ -21,7 +22,7 @@ def _lines(one: RecurringOrder) -> list[str]:
         f"  Next runs: {runs}" if runs else "  No next run is known.",
     ]
     if one.paused is not None:
-        resume = hint(f"roundsman schedules resume {one.schedule}")
+        resume = hint(command_line("schedules resume", one.schedule))
         lines.append(f"  Paused: {one.paused}. {resume}")
     if one.waiting:
         lines.append(f"  Waiting for {one.current}: {', '.join(one.waiting)}")
