@@ -1,6 +1,5 @@
 """The form of a verb that says itself what it would do: no other form is written for it."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -134,7 +133,7 @@ def _goes_on(
 
     def do(work: Work) -> WorkResult:
         notes, good = list[str](), True
-        for part in parts(result, work.counts) if parts is not None else _no_part():
+        for part in () if parts is None else parts(result, work.counts):
             note_result(inspector, part)
             early = part.error()
             notes += [*part.words(), *part.warnings(), *([str(early)] if early else [])]
@@ -150,10 +149,6 @@ def _goes_on(
         return replace(page, sentence=f"{page.sentence} {found.left}".strip())
     follow = f"/progress/{work.id}"
     return replace(page, goes_to=follow, next=[NextStep("See how far it is", follow)])
-
-
-def _no_part() -> Iterator[Result]:
-    yield from ()
 
 
 def _with_way_back(page: CommandPage, result: Result, session: Session) -> CommandPage:
