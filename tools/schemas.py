@@ -40,7 +40,6 @@ from roundsman_console.facts.agent import documents as agents
 from roundsman_console.facts.audit import documents as audit
 from roundsman_console.facts.cost import estimate as cost
 from roundsman_console.facts.finding import documents as findings
-from roundsman_console.facts.finding import messages as alert_messages
 from roundsman_console.facts.group import documents as groups
 from roundsman_console.facts.order import difference as differences
 from roundsman_console.facts.order import documents as tasks
@@ -59,6 +58,7 @@ from roundsman_dev.preflight import documents as preflight
 from roundsman_dev.project import documents as project
 from roundsman_dev.prove import report as proofs
 from roundsman_dev.services import documents as services
+from tools import alert_messages
 from tools.demo import documents as demo
 from tools.field_pages import docstrings
 

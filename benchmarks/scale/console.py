@@ -23,8 +23,8 @@ from benchmarks.report import Report, Setting, Table, amount
 from roundsman.engine.due import shard_of
 from roundsman.model.instants import SECOND
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.server import prepare
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
@@ -115,7 +115,7 @@ def _visitor(stack: Stack) -> Iterator[TestClient]:
     session = BrowserSession(PORT)
     prepare(inspector)
     # The doctor's check goes on beside the pages; it is not a part of one.
-    apart = "roundsman_console.faces.web.background_checks.in_background"
+    apart = "roundsman_console.faces.web.readings.background_checks.in_background"
     app = application(inspector, session)
     with patch(apart, lambda _: None), TestClient(app, base_url=session.address) as client:
         client.get(session.link_to())

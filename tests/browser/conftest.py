@@ -7,8 +7,8 @@ import pytest
 from starlette.responses import Response
 
 from roundsman_console.aws.stack import find_stack
-from roundsman_console.faces.web import released
 from roundsman_console.faces.web.application import Console, Values
+from roundsman_console.faces.web.readings import released
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from roundsman_testing.stack import Clock, Services, Stack

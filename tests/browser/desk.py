@@ -17,8 +17,8 @@ from roundsman_console.aws.ping import Ping
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web import application as web
 from roundsman_console.faces.web import deadlines, work
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.aws_reachable import AwsReachable
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.server import listening
 from roundsman_console.faces.web.whereabouts import find_whereabouts
 from roundsman_console.inspector import Inspector

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 import uvicorn
 
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.server import listening
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.browser.desk import NARROW, PATIENCE, WIDE

@@ -221,6 +221,31 @@ def test_a_search_with_a_name_is_kept_in_this_browser_and_stays_when_the_page_is
     assert saved.all_inner_texts() == ["Undone, oldest first"]
 
 
+def test_twenty_searches_are_kept_each_name_once_and_in_every_tab(desk: Desk) -> None:
+    page = desk.tab()
+    page.goto("/orders?state=Undone")
+    name, save = page.get_by_label("Name of this search"), page.get_by_role("button", name="Save")
+    says, saved = page.locator("#saved-says"), page.locator("#saved li a")
+    page.evaluate(
+        "keep(Array.from({length: 21}, (_, n) => ({name: `s${n}`, query: 'state=Retry'})))"
+    )
+    assert saved.all_inner_texts() == [f"s{place}" for place in range(1, 21)]
+    save.click()
+    assert "Give the search a name." in says.inner_text()
+    name.fill("s7")
+    save.click()
+    assert saved.all_inner_texts().count("s7") == 1
+    assert saved.last.get_attribute("href") == "/orders?state=Undone"
+    other = page.context.new_page()
+    other.goto("/orders")
+    other.get_by_role("button", name="Forget the search s9").click()
+    page.wait_for_function("document.querySelectorAll('#saved li').length === 19")
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    name.fill("s21")
+    save.click()
+    assert "This browser keeps nothing." in says.inner_text()
+
+
 @pytest.mark.parametrize("kept", ["{", '{"a": 1}', '[{"name": 1}, null, 7]', "null"])
 def test_what_is_kept_by_something_else_is_not_shown(desk: Desk, kept: str) -> None:
     page = desk.tab()

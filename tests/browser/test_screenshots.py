@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web import step_health
 from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.readings import step_health
 from roundsman_console.facts.workflow.health import Health
 from roundsman_console.facts.workflow.reading import StepsToRead
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk

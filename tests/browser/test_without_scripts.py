@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.model.instants import SECOND, iso
 from roundsman.model.states import TaskState
-from roundsman_console.faces.web import tried
+from roundsman_console.faces.web.readings import tried
 from tests.browser.desk import Desk
 from tests.browser.stories import DECLINES
 from tests.browser.test_large_orders import GROUND

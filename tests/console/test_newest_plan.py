@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Signal, Workflow
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from roundsman_console.main import app

@@ -22,9 +22,9 @@ from roundsman_console.base.hints import hint, remember_stack
 from roundsman_console.base.result import EPOCH_MS, MS, Result, Shown
 from roundsman_console.base.typed_inputs import read_duration
 from roundsman_console.faces.cli import confirm
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.form_registry import commands
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.inspector import Inspector
 from roundsman_console.main import app
 from tests.console.operators import Operator, in_retry

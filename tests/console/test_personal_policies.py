@@ -23,8 +23,8 @@ from roundsman.model.instants import iso
 from roundsman.wire.commands import START, Command
 from roundsman_console.aws.stack import find_stack
 from roundsman_console.base import clock as polling
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import PAGES, application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.facts.application import application_events
 from roundsman_console.facts.set_aside import peek
 from roundsman_console.inspector import Inspector

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from roundsman.model.json import Json
-from roundsman_console.faces.web.identity import NotSignedIn, Trust
-from roundsman_console.faces.web.identity_keys import Connect
+from roundsman_console.faces.web.access.identity import NotSignedIn, Trust
+from roundsman_console.faces.web.access.identity_keys import Connect
 
 SIGNER = (
     "arn:aws:elasticloadbalancing:eu-central-1:111122223333:loadbalancer/app/console/"

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from roundsman_console.faces.web.one_browser import BrowserSession
-from roundsman_console.faces.web.session import FORM_TOKEN
+from roundsman_console.faces.web.access.one_browser import BrowserSession
+from roundsman_console.faces.web.access.session import FORM_TOKEN
 from roundsman_console.faces.web.work import Work, works_of
 from roundsman_console.inspector import Inspector
 from tests.console.operators import Operator

@@ -6,8 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from roundsman_testing.stack import Clock, Services, Stack
@@ -23,7 +23,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roundsman_console.faces.web.deadlines.PAGE_SECONDS", 600)
     # The check has ended when the page is read.
     monkeypatch.setattr(
-        "roundsman_console.faces.web.background_checks.in_background", lambda check: check()
+        "roundsman_console.faces.web.readings.background_checks.in_background",
+        lambda check: check(),
     )
 
 

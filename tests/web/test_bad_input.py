@@ -222,7 +222,7 @@ def test_deployments_that_cannot_be_read_are_said_and_the_rest_is_drawn(browser:
 def test_deployments_are_not_said_to_be_none_before_they_are_read(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apart = "roundsman_console.faces.web.background_checks.in_background"
+    apart = "roundsman_console.faces.web.readings.background_checks.in_background"
     monkeypatch.setattr(apart, lambda _: None)
     page = browser.page("/")
     assert "Deployments are not known yet." in page

@@ -15,9 +15,9 @@ from roundsman_console.acts.bulk.dry_run import choose_for
 from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.hints import option_words
 from roundsman_console.faces.web import results
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.expiring_values import LONGEST
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.work import MOST_KEPT, Work, WorkResult, works_of
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector

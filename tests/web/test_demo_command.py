@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.main import app
 from roundsman_testing.first_look import serving
 from tests.console.schemas import assert_schema

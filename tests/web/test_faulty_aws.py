@@ -17,9 +17,9 @@ from roundsman_console.aws import ping
 from roundsman_console.base.errors import InspectorError, cause_of
 from roundsman_console.base.unread import Unread, causes
 from roundsman_console.faces.web import aws_reachable, deadlines, live
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.deadlines import PageTimedOut, limit_calls, read_in_time
-from roundsman_console.faces.web.one_browser import BrowserSession
 from tests.web.browsers import PORT, text_of
 from tests.web.faulty_aws import EXPIRED, FINDS_NOTHING, HANGS, FaultyAws, faulty_aws, shop
 

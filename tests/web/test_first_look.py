@@ -17,9 +17,9 @@ from roundsman.aws.clock import now
 from roundsman.model.instants import SECOND
 from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.errors import StackNotFound
+from roundsman_console.faces.web.access.one_browser import BrowserSession
+from roundsman_console.faces.web.access.session import FORM_TOKEN
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
-from roundsman_console.faces.web.session import FORM_TOKEN
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.web.browsers import PORT, text_of
 

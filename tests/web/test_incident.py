@@ -15,7 +15,7 @@ from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.pages.incident import still_fails
-from roundsman_console.faces.web.released import ReleasedHere
+from roundsman_console.faces.web.readings.released import ReleasedHere
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.repair import repair_of
 from roundsman_console.facts.orders.counts import Count

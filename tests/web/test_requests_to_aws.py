@@ -12,8 +12,8 @@ from botocore.client import BaseClient
 
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.task_records import Records
-from roundsman_console.faces.web import plans_in_use
 from roundsman_console.faces.web.live import LIVE_SECONDS
+from roundsman_console.faces.web.readings import plans_in_use
 from roundsman_console.faces.web.work import WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.doctored import put_in_order, visit
@@ -53,7 +53,7 @@ def requests_counted() -> Iterator[Counter[str]]:
 @pytest.fixture(autouse=True)
 def checked_apart(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The doctor's check, which no reading of a page waits for, is not made here."""
-    apart = "roundsman_console.faces.web.background_checks.in_background"
+    apart = "roundsman_console.faces.web.readings.background_checks.in_background"
     monkeypatch.setattr(apart, lambda _: None)
 
 

@@ -7,9 +7,9 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from roundsman_console.aws.stack import DeployedStack
+from roundsman_console.faces.web.access.one_browser import BrowserSession
+from roundsman_console.faces.web.access.session import FORM_TOKEN, SECURITY_HEADERS
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
-from roundsman_console.faces.web.session import FORM_TOKEN, SECURITY_HEADERS
 from roundsman_console.inspector import Inspector
 from tests.web.browsers import PORT, text_of
 

@@ -12,11 +12,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from roundsman_console.aws.stack import find_stack
+from roundsman_console.faces.web.access.identity import HEADER
+from roundsman_console.faces.web.access.one_browser import BrowserSession
+from roundsman_console.faces.web.access.session import FORM_TOKEN
 from roundsman_console.faces.web.application import LARGEST_FORM, application
 from roundsman_console.faces.web.form_registry import commands
-from roundsman_console.faces.web.identity import HEADER
-from roundsman_console.faces.web.one_browser import BrowserSession
-from roundsman_console.faces.web.session import FORM_TOKEN
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from tests.support.load_balancer import LoadBalancer

@@ -10,8 +10,8 @@ from roundsman.model.situations import Asleep, AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web import cache as remembered
-from roundsman_console.faces.web.cache import Cached
+from roundsman_console.faces.web.readings import cache as remembered
+from roundsman_console.faces.web.readings.cache import Cached
 from roundsman_console.facts.finding.report import Finding, worst_first
 from roundsman_console.facts.finding.table import AlertSeverity, StandingKind
 from roundsman_console.facts.orders.reasons import reason_of

@@ -12,9 +12,9 @@ from roundsman.definition.plan import plan_of
 from roundsman.model.instants import DAY, MINUTE
 from roundsman_console.aws.metrics import StepSeries, StepTimes
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web import step_health
 from roundsman_console.faces.web.drawings.spark import HEIGHT, spark
-from roundsman_console.faces.web.step_health import ON_A_PAGE
+from roundsman_console.faces.web.readings import step_health
+from roundsman_console.faces.web.readings.step_health import ON_A_PAGE
 from roundsman_console.facts.workflow.health import Health, health_of, window_of
 from roundsman_console.facts.workflow.reading import StepsToRead
 from tests.moto.orders import order

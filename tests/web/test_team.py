@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from roundsman.model.json import Json
 from roundsman_console.acts.actor import signed_in
 from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.faces.web.access.identity import HEADER
+from roundsman_console.faces.web.access.identity_keys import IdentityKeys
+from roundsman_console.faces.web.access.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN, Session
+from roundsman_console.faces.web.access.team import REPEATED_AFTER, Team
 from roundsman_console.faces.web.application import PAGES, application
-from roundsman_console.faces.web.identity import HEADER
-from roundsman_console.faces.web.identity_keys import IdentityKeys
-from roundsman_console.faces.web.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN, Session
-from roundsman_console.faces.web.team import REPEATED_AFTER, Team
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator, holds_of

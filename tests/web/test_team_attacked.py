@@ -10,12 +10,12 @@ import pytest
 import uvicorn
 
 from roundsman_console.aws.stack import DeployedStack, find_stack
+from roundsman_console.faces.web.access.identity import HEADER
+from roundsman_console.faces.web.access.session import FORM_TOKEN
+from roundsman_console.faces.web.access.team import Team
 from roundsman_console.faces.web.application import LARGEST_FORM, application
 from roundsman_console.faces.web.forms.trial import TRY_ONE
-from roundsman_console.faces.web.identity import HEADER
 from roundsman_console.faces.web.server import bound
-from roundsman_console.faces.web.session import FORM_TOKEN
-from roundsman_console.faces.web.team import Team
 from roundsman_console.facts.application import application_events
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator, holds_of

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 import yaml
 
-from roundsman_console.faces.web.team import REQUIRED
+from roundsman_console.faces.web.access.team import REQUIRED
 from tests.console.operators import Operator
 from tests.support.load_balancer import ISSUER, SIGNER
 

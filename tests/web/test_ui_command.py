@@ -17,8 +17,8 @@ import uvicorn
 from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.errors import InspectorError
 from roundsman_console.faces.web import deadlines, server
-from roundsman_console.faces.web.hosts import kept_host, new_host, usual_port
-from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.access.hosts import kept_host, new_host, usual_port
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.whereabouts import Colour
 from roundsman_console.inspector import Inspector
 from tests.console.operators import Operator
@@ -338,10 +338,10 @@ def test_an_address_that_is_in_use_is_said(operator: Operator, ran: list[uvicorn
 def test_what_a_team_needs_to_be_installed_is_said(
     operator: Operator, ran: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("roundsman_console.faces.web.team_server", "roundsman_console.faces.web.team"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in ("team_server", "access.team"):
+        monkeypatch.delitem(sys.modules, f"roundsman_console.faces.web.{name}", raising=False)
     for name in [
-        one for one in sys.modules if one.startswith("roundsman_console.faces.web.identity")
+        one for one in sys.modules if one.startswith("roundsman_console.faces.web.access.identity")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography", None)

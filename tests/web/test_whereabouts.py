@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web import whereabouts
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
 from roundsman_console.inspector import Inspector
 from tests.web.browsers import PORT, Browser, text_of

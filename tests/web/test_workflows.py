@@ -20,7 +20,7 @@ from roundsman_console.aws.metrics import (
     read_step_times,
 )
 from roundsman_console.aws.stack import DeployedStack
-from roundsman_console.faces.web import step_health
+from roundsman_console.faces.web.readings import step_health
 from roundsman_console.facts.workflow.health import Health
 from tests.moto.orders import order
 from tests.web.browsers import Browser

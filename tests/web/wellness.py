@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundsman_console.faces.web.background_checks import BackgroundChecks
-from roundsman_console.faces.web.unreadable_parts import Part
+from roundsman_console.faces.web.readings.background_checks import BackgroundChecks
+from roundsman_console.faces.web.readings.unreadable_parts import Part
 from roundsman_console.facts.finding.report import Looked, Report
 from roundsman_testing.stack import Stack
 

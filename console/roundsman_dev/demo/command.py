@@ -12,7 +12,7 @@ from roundsman_console.faces.commands.ui import MISSING, LinkAsJson, Loopback, N
 from roundsman_console.faces.web.documents import UiDocument
 
 if TYPE_CHECKING:
-    from roundsman_console.faces.web.one_browser import BrowserSession
+    from roundsman_console.faces.web.access.one_browser import BrowserSession
 
 
 def demo_command(
@@ -29,8 +29,8 @@ def demo_command(
     """
     with sentences():
         try:
+            from roundsman_console.faces.web.access.hosts import state_folder
             from roundsman_console.faces.web.browser import open_link  # optional packages
-            from roundsman_console.faces.web.hosts import state_folder
             from roundsman_testing.first_look.serving import serve_first_look
         except ImportError as error:
             raise ConsoleError(f"{MISSING} ({error.name} is missing).") from error

@@ -10,7 +10,7 @@ from roundsman.aws.clock import now
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
 from roundsman_console.aws.stack import find_stack
-from roundsman_console.faces.web.one_browser import BrowserSession
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.server import serve_as_is
 from roundsman_console.faces.web.whereabouts import Colour, Whereabouts
 from roundsman_console.inspector import Inspector

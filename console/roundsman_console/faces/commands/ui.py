@@ -129,9 +129,9 @@ def ui_command(
             _serve_team(serve_on, team, claims, stack, read_only, colour, as_json=as_json)
             return
         try:
+            from roundsman_console.faces.web.access.hosts import state_folder, usual_port
+            from roundsman_console.faces.web.access.one_browser import BrowserSession
             from roundsman_console.faces.web.browser import open_link  # optional packages
-            from roundsman_console.faces.web.hosts import state_folder, usual_port
-            from roundsman_console.faces.web.one_browser import BrowserSession
             from roundsman_console.faces.web.server import serve
         except ImportError as error:
             raise ConsoleError(f"{MISSING} ({error.name} is missing).") from error
@@ -205,7 +205,7 @@ def _serve_team(
 ) -> None:
     try:
         from roundsman_console.faces.web import team_server
-        from roundsman_console.faces.web.team import read_settings
+        from roundsman_console.faces.web.access.team import read_settings
     except ImportError as error:
         raise ConsoleError(f"{MISSING_TO_SERVE} ({error.name} is missing).") from error
     settings = read_settings(serve_on, team, claims)

@@ -37,12 +37,23 @@ from roundsman_console.base.errors import (
 from roundsman_console.base.unread import Unread, causes
 from roundsman_console.faces.web import form_registry as registry
 from roundsman_console.faces.web import results, work
+from roundsman_console.faces.web.access.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
+from roundsman_console.faces.web.access.session import (
+    FORM_TOKEN,
+    GO,
+    SECURITY_HEADERS,
+    SHOWN,
+    STALE_FORM,
+    Denial,
+    Door,
+    begin_request,
+    current_session,
+)
 from roundsman_console.faces.web.addresses import address_of
 from roundsman_console.faces.web.aws_reachable import AwsReachable, answer_of, aws_of
 from roundsman_console.faces.web.deadlines import read_in_time
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import LIVE_SECONDS
-from roundsman_console.faces.web.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
 from roundsman_console.faces.web.pages import (
     agent,
     agents,
@@ -61,21 +72,10 @@ from roundsman_console.faces.web.pages import (
 from roundsman_console.faces.web.pages import find as search
 from roundsman_console.faces.web.pages import group as groups
 from roundsman_console.faces.web.pages import set_aside as dead_letters
-from roundsman_console.faces.web.session import (
-    FORM_TOKEN,
-    GO,
-    SECURITY_HEADERS,
-    SHOWN,
-    STALE_FORM,
-    Denial,
-    Door,
-    begin_request,
-    current_session,
-)
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS, Part
 from roundsman_console.faces.web.templates import Templates
 from roundsman_console.faces.web.time_style import TimeStyleMiddleware, choose_times
 from roundsman_console.faces.web.unchanged import only_changed
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS, Part
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.agent.reading import agent_names
 from roundsman_console.inspector import Inspector

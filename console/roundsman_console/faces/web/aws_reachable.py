@@ -13,7 +13,7 @@ from roundsman_console.base.clock import moment, now
 from roundsman_console.base.errors import cause_of
 from roundsman_console.faces.web import live
 from roundsman_console.faces.web.deadlines import NoAnswer
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.faces.web.whereabouts import Whereabouts, clock_words
 from roundsman_console.facts.finding.attention import of_supervisor
 from roundsman_console.inspector import Inspector

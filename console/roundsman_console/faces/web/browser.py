@@ -4,7 +4,7 @@ import html
 import webbrowser
 from pathlib import Path
 
-from roundsman_console.faces.web.hosts import write_own
+from roundsman_console.faces.web.access.hosts import write_own
 
 _PAGE = """<!doctype html>
 <html lang="en">

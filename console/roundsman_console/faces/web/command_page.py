@@ -11,8 +11,8 @@ from roundsman_console.acts.set_aside.edits import DiffLine
 from roundsman_console.acts.verb import FieldKind, Form, Item, Verb
 from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import ConsoleError, WrongFields
+from roundsman_console.faces.web.access.session import GO, Session
 from roundsman_console.faces.web.result_tables import PageTable
-from roundsman_console.faces.web.session import GO, Session
 from roundsman_console.inspector import Inspector
 
 A = TypeVar("A")

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from roundsman.model.instants import MINUTE
 from roundsman_console.acts.verb import Form
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.session import SHOWN
+from roundsman_console.faces.web.access.session import SHOWN
 
 T = TypeVar("T")
 

@@ -13,6 +13,7 @@ from roundsman_console.acts import verbs
 from roundsman_console.acts.verb import Form
 from roundsman_console.base.errors import NotFound, WrongFields, sentence_of
 from roundsman_console.faces.web import results
+from roundsman_console.faces.web.access.session import GO, SHOWN, Session
 from roundsman_console.faces.web.command_page import (
     INCIDENT,
     REASON,
@@ -28,8 +29,7 @@ from roundsman_console.faces.web.forms.set_aside import BODY, commands_on_messag
 from roundsman_console.faces.web.forms.smoke import SMOKE
 from roundsman_console.faces.web.forms.stack_verb import commands_on_stacks
 from roundsman_console.faces.web.forms.trial import commands_on_groups
-from roundsman_console.faces.web.session import GO, SHOWN, Session
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.inspector import Inspector
 
 GOES_TO = "goes_to"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from roundsman_console.acts.verb import Form, Preview, Progress
 from roundsman_console.faces.web import results
+from roundsman_console.faces.web.access.session import GO, Session
 from roundsman_console.faces.web.command_page import CommandPage, not_sent
 from roundsman_console.faces.web.expiring_values import ExpiringValues
-from roundsman_console.faces.web.session import GO, Session
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from roundsman_console.inspector import Inspector
 

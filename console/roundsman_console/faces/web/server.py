@@ -6,11 +6,11 @@ from collections.abc import Callable
 import uvicorn
 
 from roundsman_console.base.errors import InspectorError
+from roundsman_console.faces.web.access.hosts import LOOPBACK, kept_host, state_folder, usual_port
+from roundsman_console.faces.web.access.one_browser import BrowserSession
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.deadlines import limit_calls
 from roundsman_console.faces.web.guide import Guide
-from roundsman_console.faces.web.hosts import LOOPBACK, kept_host, state_folder, usual_port
-from roundsman_console.faces.web.one_browser import BrowserSession
 from roundsman_console.faces.web.whereabouts import Colour, Whereabouts, find_whereabouts
 from roundsman_console.inspector import Inspector
 

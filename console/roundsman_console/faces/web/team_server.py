@@ -7,11 +7,11 @@ import uvicorn
 
 from roundsman_console.base.clock import moment
 from roundsman_console.base.errors import InspectorError
+from roundsman_console.faces.web.access.identity_keys import IdentityKeys, keys_of_region
+from roundsman_console.faces.web.access.team import Team, TeamSettings
 from roundsman_console.faces.web.application import application
 from roundsman_console.faces.web.deadlines import limit_calls
-from roundsman_console.faces.web.identity_keys import IdentityKeys, keys_of_region
 from roundsman_console.faces.web.server import bound, prepare
-from roundsman_console.faces.web.team import Team, TeamSettings
 from roundsman_console.faces.web.whereabouts import Colour, find_whereabouts
 from roundsman_console.inspector import Inspector
 

@@ -10,11 +10,11 @@ from markupsafe import Markup, escape
 from roundsman.model.instants import format_duration, iso
 from roundsman_console.base.clock import now
 from roundsman_console.base.sanitize import inert
+from roundsman_console.faces.web.access.session import FORM_TOKEN, current_session
 from roundsman_console.faces.web.aws_reachable import Note
 from roundsman_console.faces.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import live_times
-from roundsman_console.faces.web.session import FORM_TOKEN, current_session
 from roundsman_console.faces.web.time_style import STYLES, time_style
 from roundsman_console.faces.web.times import ago, clock, left, sentence, until
 from roundsman_console.faces.web.whereabouts import Whereabouts

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InspectorError, NotFound, sentence_of
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.inspector import Inspector
 
 MOST_AT_ONCE = 3

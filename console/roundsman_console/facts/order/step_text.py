@@ -256,7 +256,8 @@ def span(names: Sequence[str]) -> str:
 
     Of more than MOST_ADDED_NAMES added steps of one kind, it has only the number: `leg (98 steps)`.
     """
-    many = {kind: count for kind, count in _added_by_kind(names) if count > MOST_ADDED_NAMES}
+    added = Counter(step_of(name) for name in names if is_added(name))
+    many = {kind: count for kind, count in added.items() if count > MOST_ADDED_NAMES}
     found: dict[str, list[int]] = {}
     for name in names:
         item = item_place(name)
@@ -265,11 +266,6 @@ def span(names: Sequence[str]) -> str:
             step = f"{step_of(name)} ({count:,} steps)"
         found.setdefault(step, []).extend([] if place is None else [place])
     return ", ".join(_places(step, places) for step, places in found.items())
-
-
-def _added_by_kind(names: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """The kinds of the added steps among these names, and how many are of each."""
-    return Counter(step_of(name) for name in names if is_added(name)).items()
 
 
 def is_added(name: str) -> bool:

@@ -223,15 +223,11 @@ def failed_groups(
     found = []
     for name in dict.fromkeys((*stored, *members, *over)):
         row = stored.get(name)
-        if row is None or _in_time(row, since):
+        if row is None or max(row.since, row.last_at, row.closed_at or 0) >= since:
             known = told.get(name, FailuresInHistories())
             group = _Known(row, members.get(name, ()), over.get(name, ()), known, histories or {})
             found.append(group.failed((counts or {}).get(name)))
     return sorted(found, key=lambda one: (one.standing == "over", -(one.last_at or 0), one.group))
-
-
-def _in_time(row: Group, since: int) -> bool:
-    return max(row.since, row.last_at, row.closed_at or 0) >= since
 
 
 def _by_group(failed: Iterable[Task]) -> dict[str, list[Task]]:
@@ -268,12 +264,13 @@ class _Known:
             *(order for order, _ in alike),
         }
         counted = (row.count, row.alerted_count) if row else ()
+        selected = (one.run.selected for one in self.runs)
         return FailedGroup(
             first_at=min(times, default=None),
             last_at=max(times, default=None),
             group=self._name(),
             standing=self._standing(count),
-            orders=max(len(orders), *counted, _most_selected(self.runs)) or None,
+            orders=max([len(orders), *counted, *selected]) or None,
             workflow=workflow,
             step=step,
             cause=cause,
@@ -321,10 +318,6 @@ class _Known:
             and step == (step_of(row.step) if row.step else NO_STEP)
             and words in normalised(row.reason)
         ]
-
-
-def _most_selected(runs: Sequence[BulkRecord]) -> int:
-    return max((one.run.selected for one in runs), default=0)
 
 
 def _cause(error_type: str, message: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from roundsman.model.json import Json
-from roundsman_console.faces.web.identity import (
+from roundsman_console.faces.web.access.identity import (
     LONGEST_TOKEN,
     LONGEST_VALID,
     SKEW,

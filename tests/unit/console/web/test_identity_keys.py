@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from roundsman_console.faces.web.identity import NotSignedIn
-from roundsman_console.faces.web.identity_keys import (
+from roundsman_console.faces.web.access.identity import NotSignedIn
+from roundsman_console.faces.web.access.identity_keys import (
     LARGEST_KEY,
     MOST_ASKED,
     MOST_KEPT,

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from roundsman_console.base.errors import USAGE, ConsoleError
-from roundsman_console.faces.web.identity import Trust
-from roundsman_console.faces.web.team import TeamSettings, read_settings
+from roundsman_console.faces.web.access.identity import Trust
+from roundsman_console.faces.web.access.team import TeamSettings, read_settings
 from tests.support.load_balancer import ISSUER, SIGNER
 
 OPTIONS: Mapping[str, str | None] = {

@@ -56,6 +56,7 @@ from roundsman_console.base.errors import (
 )
 from roundsman_console.base.limits import STOP_AT
 from roundsman_console.base.result import Result
+from roundsman_console.faces.web.access.session import Session
 from roundsman_console.faces.web.command_page import (
     CommandPage,
     FormCommand,
@@ -69,15 +70,14 @@ from roundsman_console.faces.web.command_page import (
 )
 from roundsman_console.faces.web.forms.order import in_states
 from roundsman_console.faces.web.previews import agreed_preview, search
-from roundsman_console.faces.web.released import note_result
+from roundsman_console.faces.web.readings.released import note_result
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.faces.web.selection_fields import (
     asked_of,
     for_command,
     option_text,
     selection_of,
 )
-from roundsman_console.faces.web.session import Session
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
 from roundsman_console.facts.agent.reading import find_agent
 from roundsman_console.facts.group.reading import states_of_group
 from roundsman_console.facts.orders.selection import Selection

@@ -23,6 +23,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument, WrongFields
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import CommandOutcome
+from roundsman_console.faces.web.access.session import Session
 from roundsman_console.faces.web.command_page import (
     REASON,
     CommandPage,
@@ -37,7 +38,6 @@ from roundsman_console.faces.web.command_page import (
     reason_of,
     sent_page,
 )
-from roundsman_console.faces.web.session import Session
 from roundsman_console.facts.order.effects import may_stand, step_names
 from roundsman_console.facts.order.masks import mask_of
 from roundsman_console.facts.order.step_text import span

@@ -19,6 +19,7 @@ from roundsman_console.acts.verb import Form, Item
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import InvalidArgument, WrongFields
+from roundsman_console.faces.web.access.session import Session
 from roundsman_console.faces.web.command_page import (
     CommandPage,
     FormCommand,
@@ -29,7 +30,6 @@ from roundsman_console.faces.web.command_page import (
     page_of,
     sent_page,
 )
-from roundsman_console.faces.web.session import Session
 from roundsman_console.facts.set_aside.assess import ResendVerdict, order_of
 from roundsman_console.facts.set_aside.masked import masked_body
 from roundsman_console.facts.set_aside.messages import (

@@ -25,6 +25,7 @@ from roundsman_console.acts.smoke.events import (
 from roundsman_console.acts.smoke.smoke import SmokeSpec, run_smoke_test
 from roundsman_console.acts.verb import Form
 from roundsman_console.base.errors import ConsoleError, WrongFields
+from roundsman_console.faces.web.access.session import Session
 from roundsman_console.faces.web.command_page import (
     CommandPage,
     FormCommand,
@@ -32,7 +33,6 @@ from roundsman_console.faces.web.command_page import (
     agreed,
     asking,
 )
-from roundsman_console.faces.web.session import Session
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from roundsman_console.facts.application import check_event
 from roundsman_console.facts.set_aside.masked import masked_body

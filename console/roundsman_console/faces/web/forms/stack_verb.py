@@ -1,6 +1,5 @@
 """The form of a verb that says itself what it would do: no other form is written for it."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from roundsman_console.acts.verb import Asked, Form, Preview, Progress, StackVer
 from roundsman_console.base.errors import InspectorError, NotPossible
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import CommandOutcome, Result
+from roundsman_console.faces.web.access.session import GO, SHOWN, Session
 from roundsman_console.faces.web.addresses import PAGE_OF, address_of, page_of_id
 from roundsman_console.faces.web.command_page import (
     INCIDENT,
@@ -24,9 +24,8 @@ from roundsman_console.faces.web.command_page import (
     reason_of,
 )
 from roundsman_console.faces.web.previews import agreed_preview, search
-from roundsman_console.faces.web.released import note_result
+from roundsman_console.faces.web.readings.released import note_result
 from roundsman_console.faces.web.result_tables import tables_of
-from roundsman_console.faces.web.session import GO, SHOWN, Session
 from roundsman_console.faces.web.work import Work, WorkResult, works_of
 from roundsman_console.inspector import Inspector
 
@@ -134,7 +133,7 @@ def _goes_on(
 
     def do(work: Work) -> WorkResult:
         notes, good = list[str](), True
-        for part in parts(result, work.counts) if parts is not None else _no_part():
+        for part in () if parts is None else parts(result, work.counts):
             note_result(inspector, part)
             early = part.error()
             notes += [*part.words(), *part.warnings(), *([str(early)] if early else [])]
@@ -150,10 +149,6 @@ def _goes_on(
         return replace(page, sentence=f"{page.sentence} {found.left}".strip())
     follow = f"/progress/{work.id}"
     return replace(page, goes_to=follow, next=[NextStep("See how far it is", follow)])
-
-
-def _no_part() -> Iterator[Result]:
-    yield from ()
 
 
 def _with_way_back(page: CommandPage, result: Result, session: Session) -> CommandPage:

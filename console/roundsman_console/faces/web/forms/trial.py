@@ -19,6 +19,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import NotFound, Unconfirmed
 from roundsman_console.base.limits import WAIT
 from roundsman_console.base.result import CommandOutcome
+from roundsman_console.faces.web.access.session import GO, SHOWN, Session
 from roundsman_console.faces.web.command_page import (
     INCIDENT,
     CommandPage,
@@ -29,8 +30,7 @@ from roundsman_console.faces.web.command_page import (
     page_of,
     reason_of,
 )
-from roundsman_console.faces.web.session import GO, SHOWN, Session
-from roundsman_console.faces.web.tried import note_tried
+from roundsman_console.faces.web.readings.tried import note_tried
 from roundsman_console.facts.group.trial import TriedOrder, attempts_of
 from roundsman_console.facts.order.lookup import load_task
 from roundsman_console.inspector import Inspector

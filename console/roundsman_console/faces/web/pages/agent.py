@@ -11,9 +11,9 @@ from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import FunctionVersions, functions_of, read_versions
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.plans_in_use import plans_in_use
-from roundsman_console.faces.web.step_health import read_step_health
-from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.faces.web.readings.plans_in_use import plans_in_use
+from roundsman_console.faces.web.readings.step_health import read_step_health
+from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.agent.reading import find_agent
 from roundsman_console.facts.course.marks import EventMark, deployment_marks, hold_marks, within
 from roundsman_console.facts.overview.queues import find_queues

@@ -7,8 +7,8 @@ from roundsman.model.instants import MINUTE
 from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.metrics import AttemptTimes, read_attempt_times
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.cache import Cached
-from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.faces.web.readings.cache import Cached
+from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.agent.reading import find_agents_and_order_holds
 from roundsman_console.facts.hold.view import order_hold_sentence
 from roundsman_console.inspector import Inspector

@@ -7,7 +7,7 @@ from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.acts.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman_console.faces.web.forms.bulk import verbs_on_many
-from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.course.marks import group_of
 from roundsman_console.inspector import Inspector
 

@@ -14,8 +14,8 @@ from roundsman.model.instants import iso
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import sentence_of
 from roundsman_console.base.result import document_of
+from roundsman_console.faces.web.readings.unreadable_parts import AWS_ERRORS
 from roundsman_console.faces.web.selection_fields import asked_of, selection_of
-from roundsman_console.faces.web.unreadable_parts import AWS_ERRORS
 from roundsman_console.facts.orders.export import Exported, ExportedPage, Lines, export_pages
 from roundsman_console.inspector import Inspector
 

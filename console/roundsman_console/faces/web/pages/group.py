@@ -16,8 +16,8 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.constraints import GROUP_ID
 from roundsman_console.base.errors import NotFound
 from roundsman_console.faces.web import results
+from roundsman_console.faces.web.access.session import current_session
 from roundsman_console.faces.web.command_page import INCIDENT, CommandPage, NextStep
-from roundsman_console.faces.web.courses import course_of_group
 from roundsman_console.faces.web.forms.bulk import RELEASE, form_on_many, verbs_on_many
 from roundsman_console.faces.web.forms.stack_verb import form_on
 from roundsman_console.faces.web.forms.trial import trial_form
@@ -34,9 +34,9 @@ from roundsman_console.faces.web.pages.incident import (
     still_fails,
     what_happened,
 )
+from roundsman_console.faces.web.readings.courses import course_of_group
+from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.faces.web.results import KeptPage
-from roundsman_console.faces.web.session import current_session
-from roundsman_console.faces.web.unreadable_parts import part
 from roundsman_console.facts.course.course import LONGEST
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of

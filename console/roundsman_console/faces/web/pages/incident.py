@@ -17,10 +17,10 @@ from roundsman_console.acts.hold.wake import Woken
 from roundsman_console.aws.group_notes import READ_EVERY, GroupNotes
 from roundsman_console.base.counted import counted
 from roundsman_console.base.errors import NotFound
-from roundsman_console.faces.web.released import ReleasedHere, released_here
-from roundsman_console.faces.web.runs_of_group import runs_over
-from roundsman_console.faces.web.session import current_session
-from roundsman_console.faces.web.tried import tried_here
+from roundsman_console.faces.web.access.session import current_session
+from roundsman_console.faces.web.readings.released import ReleasedHere, released_here
+from roundsman_console.faces.web.readings.runs_of_group import runs_over
+from roundsman_console.faces.web.readings.tried import tried_here
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.course.course import time_of_day
 from roundsman_console.facts.group.reading import CALM_FOR, GroupNow

@@ -16,7 +16,7 @@ from roundsman_console.base.result import document_of
 from roundsman_console.faces.web.drawings.gantt import bars
 from roundsman_console.faces.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.faces.web.forms.order import links_of
-from roundsman_console.faces.web.unreadable_parts import part
+from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.order.documents import order_document
 from roundsman_console.facts.order.effects import erased_words, left_out_words, may_stand
 from roundsman_console.facts.order.failure import (

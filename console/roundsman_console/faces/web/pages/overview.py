@@ -15,9 +15,9 @@ from roundsman_console.aws.metrics import ENDS
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.addresses import page_of_command
-from roundsman_console.faces.web.background_checks import BackgroundChecks
-from roundsman_console.faces.web.courses import course_of_stack
-from roundsman_console.faces.web.unreadable_parts import Part, part
+from roundsman_console.faces.web.readings.background_checks import BackgroundChecks
+from roundsman_console.faces.web.readings.courses import course_of_stack
+from roundsman_console.faces.web.readings.unreadable_parts import Part, part
 from roundsman_console.facts.finding.attention import attention
 from roundsman_console.facts.finding.glance import (
     HISTORIES,

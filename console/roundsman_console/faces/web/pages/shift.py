@@ -10,7 +10,7 @@ from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.result import COUNT, EPOCH_MS, shown_fields
 from roundsman_console.faces.web.addresses import page_of_command, page_of_id
-from roundsman_console.faces.web.released import with_releases_here
+from roundsman_console.faces.web.readings.released import with_releases_here
 from roundsman_console.facts.course.marks import within
 from roundsman_console.facts.finding.table import DOCTOR
 from roundsman_console.facts.shift.reading import USUAL, read_begin

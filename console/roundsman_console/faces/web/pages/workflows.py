@@ -21,12 +21,12 @@ from roundsman_console.aws.metrics import Ends, has_step_metrics, period_until, 
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import NotFound
-from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.choices import choices_of
 from roundsman_console.faces.web.drawings.graph import draw
-from roundsman_console.faces.web.plans_in_use import census_of
-from roundsman_console.faces.web.step_health import KEEP, period_of, read_step_health
-from roundsman_console.faces.web.unreadable_parts import Part, part
+from roundsman_console.faces.web.readings.cache import Cached
+from roundsman_console.faces.web.readings.plans_in_use import census_of
+from roundsman_console.faces.web.readings.step_health import KEEP, period_of, read_step_health
+from roundsman_console.faces.web.readings.unreadable_parts import Part, part
 from roundsman_console.facts.orders.listing import WITHIN, find
 from roundsman_console.facts.orders.selection import Selection
 from roundsman_console.facts.workflow.health import PERIODS

@@ -12,7 +12,7 @@ from threading import Lock
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from roundsman_console.faces.web.identity import NotSignedIn
+from roundsman_console.faces.web.access.identity import NotSignedIn
 
 MOST_KEPT = 8
 """The number of keys that are kept. A load balancer has one at a time, and changes it rarely."""

@@ -6,7 +6,7 @@ from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.instants import MINUTE
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.cache import Cached
+from roundsman_console.faces.web.readings.cache import Cached
 from roundsman_console.facts.orders.census import StackCensus, take_census
 from roundsman_console.inspector import Inspector
 

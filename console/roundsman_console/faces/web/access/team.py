@@ -19,8 +19,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from roundsman_console.base.errors import USAGE, ConsoleError
-from roundsman_console.faces.web.identity import HEADER, KeyOf, NotSignedIn, Trust, read_identity
-from roundsman_console.faces.web.session import OTHER_SITE, SAFE_METHODS, Denial, Session
+from roundsman_console.faces.web.access.identity import (
+    HEADER,
+    KeyOf,
+    NotSignedIn,
+    Trust,
+    read_identity,
+)
+from roundsman_console.faces.web.access.session import OTHER_SITE, SAFE_METHODS, Denial, Session
 
 SIGN_IN = Denial(
     HTTPStatus.UNAUTHORIZED,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from roundsman.model.instants import MINUTE, iso
 from roundsman_console.base.clock import now
 from roundsman_console.base.errors import InvalidArgument
-from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.drawings.spark import Spark, spark
-from roundsman_console.faces.web.unreadable_parts import Part, part
+from roundsman_console.faces.web.readings.cache import Cached
+from roundsman_console.faces.web.readings.unreadable_parts import Part, part
 from roundsman_console.facts.cost.prices import load_prices
 from roundsman_console.facts.workflow.health import (
     PERIODS,

@@ -6,7 +6,7 @@ from threading import Lock, Thread
 from weakref import WeakKeyDictionary
 
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.unreadable_parts import Part, part
+from roundsman_console.faces.web.readings.unreadable_parts import Part, part
 from roundsman_console.facts.finding.report import Report
 from roundsman_console.inspector import Inspector
 

@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import Headers
 
-from roundsman_console.faces.web.hosts import LOOPBACK, new_host
-from roundsman_console.faces.web.session import (
+from roundsman_console.faces.web.access.hosts import LOOPBACK, new_host
+from roundsman_console.faces.web.access.session import (
     OTHER_SITE,
     READ_ONLY,
     SAFE_METHODS,

@@ -12,10 +12,10 @@ from roundsman.model.states import END_STATES
 from roundsman_console.aws.metrics import Ends
 from roundsman_console.aws.versions import Published
 from roundsman_console.base.clock import now
-from roundsman_console.faces.web.cache import Cached
 from roundsman_console.faces.web.drawings.course import CourseDrawing, draw
-from roundsman_console.faces.web.released import with_releases_here
-from roundsman_console.faces.web.unreadable_parts import Part, part
+from roundsman_console.faces.web.readings.cache import Cached
+from roundsman_console.faces.web.readings.released import with_releases_here
+from roundsman_console.faces.web.readings.unreadable_parts import Part, part
 from roundsman_console.facts.course.course import SPANS, USUAL, OrdersOverTime, sources_sentence
 from roundsman_console.facts.course.marks import (
     EventMark,

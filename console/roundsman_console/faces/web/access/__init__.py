@@ -1,0 +1,1 @@
+"""Who may use the console: doors for one browser and for a team, and the session behind them."""

@@ -1,0 +1,1 @@
+"""What several pages show: read once for some minutes, or remembered while the console runs."""
