@@ -151,7 +151,7 @@ def wakes_nobody(patch: pytest.MonkeyPatch) -> None:
 
 
 def checks_no_hold_itself(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(agent_holds, "_next_check", lambda context, *_: context.now + 30 * DAY)
+    patch.setattr(agent_holds, "next_check", lambda context, *_: context.now + 30 * DAY)
 
 
 @pytest.mark.parametrize(

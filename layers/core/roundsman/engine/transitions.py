@@ -62,7 +62,6 @@ class StepEvent(StrEnum):
     DUE_EARLIER = "its task's time ends earlier"
     BLOCKED = "another step comes before it"
     FANNED_OUT = "its items are known"
-    NOT_NEEDED = "not needed: enough others have succeeded"
     REMOVED = "no longer a step of its task"
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
@@ -71,6 +70,7 @@ class StepEvent(StrEnum):
     HAPPENED = "succeeded after all"
     WAIT_ENDED = "its wait for a callback was ended"
     STALE = "late or repeated reply"
+    NOT_NEEDED = "not needed: enough others have succeeded"
 
 
 class CountsInARow(StrEnum):
