@@ -48,13 +48,13 @@ def test_an_order_is_compared_with_the_last_that_completed(declined: Operator) -
 def test_the_command_prints_a_table_of_each_part_that_differs(declined: Operator) -> None:
     result = declined.types("diff", "ord-3")
     assert result.exit_code == 0, result.output
-    assert "ord-3 Undone beside ord-2 Completed" in result.stdout
+    assert "ord-3 Undone compared with ord-2 Completed" in result.stdout
     assert "Steps" in result.stdout
     assert "CardDeclined: POST answered 402" in result.stdout
     assert "not compared" in result.stdout
     assert DECLINED["paymentToken"] not in result.stdout
     named = declined.types("diff", "ord-3", "ord-1")
-    assert "ord-3 Undone beside ord-1 Completed" in named.stdout
+    assert "ord-3 Undone compared with ord-1 Completed" in named.stdout
 
 
 def test_without_an_order_that_completed_it_is_said_what_to_do(operator: Operator) -> None:

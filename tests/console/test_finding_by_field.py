@@ -100,7 +100,7 @@ def test_a_filter_without_field_or_value_is_refused(shop: Operator, text: str) -
     refused = shop.types("ls", "--where", text)
     assert refused.exit_code == 2
     words = " ".join(refused.output.split())
-    assert "--where requires a field and its whole value: customerId=c-42." in words
+    assert "A search by a field requires the field and its whole value: customerId=c-42." in words
 
 
 def test_a_command_for_many_orders_takes_no_value_of_a_field(shop: Operator) -> None:

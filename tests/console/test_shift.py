@@ -13,6 +13,7 @@ from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.instants import MINUTE, iso, second
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.aws.stack import find_stack
 from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.facts.finding.report import Looking
 from roundsman_console.facts.finding.standing import AlarmChange
@@ -35,6 +36,7 @@ from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT
 from tests.moto.orders import order
+from tests.web.test_requests_to_aws import requests_counted
 
 GROUP = Group(
     id="f-1a2b3c4d",
@@ -187,7 +189,7 @@ def test_an_alert_has_no_number_since_the_stored_one_is_lowered_as_orders_leave(
 
 def test_of_a_group_that_is_over_the_alert_is_said_to_be_not_kept() -> None:
     over = groups_since(AT, runs=[run_over(OTHER)])
-    assert alerts_not_kept(over, []) == [f"The alerts of {OTHER} are not kept: they are over."]
+    assert alerts_not_kept(over, []) == [f"The alerts of {OTHER} are not kept: the group is over."]
     closed = replace(GROUP, closed_at=AT)
     assert alerts_not_kept(groups_since(AT, closed), [closed]) == []
 
@@ -284,6 +286,36 @@ def test_what_was_not_looked_at_is_said_and_the_lists_end(
     assert "Of the orders that need a person, the 1 that failed last were read." in said
 
 
+@pytest.mark.parametrize(
+    ("groups", "orders_read", "says"),
+    [
+        (20, 5 * 4, "Of 20 failure groups with a bulk run, 5 were read, those with the newest"),
+        (1, 2 * 4, "Of more than two bulk runs over one failure group, the orders of the first"),
+        (20 // 3, 5 * 2 * 4, "Of 6 failure groups with a bulk run, 5 were read"),
+    ],
+)
+def test_the_number_of_requests_does_not_grow_with_the_bulk_runs(
+    operator: Operator, groups: int, orders_read: int, says: str
+) -> None:
+    group = archived_orders(operator, 10)
+    start = ("resubmit", "--group", group, "--as", "bob", "--reason", "x", "--go", "--yes")
+    operator.types(*start, "--no-wait")
+    stack = find_stack(None)
+    [listed] = stack.bulk_runs.listed()
+    record = stack.bulk_runs.load(listed.run_id, listed.starter)
+    assert record is not None
+    runs = [
+        replace(record, run=replace(record.run, selection=f"--group f-{place % groups:08x}"))
+        for place in range(reading.MOST_RUNS)
+    ]
+    left_out: list[str] = []
+    with requests_counted() as asked:
+        told = reading._told(stack, runs, Looking(), left_out)
+    assert sum(len(one.read) for one in told.values()) == orders_read
+    assert asked.total() <= orders_read * 4 + 4, asked
+    assert says in left_out[0]
+
+
 # ---- the command ------------------------------------------------------------------------------
 
 
@@ -314,10 +346,17 @@ def test_a_shift_lists_what_a_night_was(operator: Operator) -> None:
     assert "payment is held by ops" in str(rows(found, "openNow"))
     printed = operator.types("shift", "--since", "1h")
     assert printed.exit_code == 0, printed.output
-    assert "\n\nOpen now\n" in printed.stdout
-    for words in ("Open now", "Failures", group, "Commands on single orders", "ops", "bob"):
+    assert "\n\nNeeds attention now\n" in printed.stdout
+    for words in (
+        "Needs attention now",
+        "Failures",
+        group,
+        "Commands on single orders",
+        "ops",
+        "bob",
+    ):
         assert words in printed.stdout
-    assert "The stack keeps no list of what happened." in printed.stdout
+    assert "The stack keeps no list of what happened, so" in printed.stdout
 
 
 def rows(found: dict[str, object], name: str) -> list[dict[str, object]]:

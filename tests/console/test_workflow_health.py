@@ -76,13 +76,15 @@ def test_the_worst_step_is_first_and_the_sentence_says_since_when(worse: Operato
     result = worse.types("workflows", "health", WORKFLOW)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("charge_card: 50.0 % of the attempts failed since 2027-01-15T07:00")
+    assert lines[0].startswith(
+        "charge_card: 50.0 % of the attempts have failed since 2027-01-15T07:00"
+    )
     assert "usually 0.0 %" in lines[0]
     (row,) = [line.split() for line in lines if line.startswith("charge_card  ")]
     assert row[:4] == ["charge_card", "2,600", "7.7", "%"]
     assert "28 s" in " ".join(row)
     assert "metric StepFailures" in result.stdout
-    assert "Usual is the middle hour of the 7 days before" in result.stdout
+    assert "Usual is the median of the hours in the 14 days before" in result.stdout
 
 
 def test_json_has_the_hours_of_each_step(worse: Operator) -> None:

@@ -48,7 +48,7 @@ def test_the_page_has_all_that_is_known_of_an_agent(declined: Browser) -> None:
 def test_an_agent_without_trouble_says_so(declined: Browser) -> None:
     page = declined.page("/agents/mail")
     assert "takes work" in page
-    assert "No open failure group is at this agent." in page
+    assert "No failure group is open at this agent." in page
     assert "held payment" not in page
     assert "CloudWatch has no figure of this stack in this period." in page
 
@@ -65,7 +65,7 @@ def test_the_versions_of_its_function_are_its_deployments(
     monkeypatch.setattr(pages, "read_versions", lambda *_: found)
     page = declined.page("/agents/payment")
     assert "Version that runs 41" in page
-    assert "ago : deployment: published Payment version 41" in page
+    assert "UTC : deployment: published Payment version 41" in page
     assert "version 40" not in page, "it is older than a week"
 
 

@@ -27,9 +27,10 @@ def declined(browser: Browser) -> Browser:
 def test_the_page_of_an_order_leads_to_its_comparison(declined: Browser) -> None:
     assert 'href="/orders/ord-2/difference"' in declined.html("/orders/ord-2")
     page = declined.page("/orders/ord-2/difference")
-    assert "ord-2 Undone beside ord-1 Completed" in page
-    assert "The other one is the last of order_fulfilment that completed" in page
-    assert "CardDeclined: POST answered 402" in page
+    assert "ord-2 Undone compared with ord-1 Completed" in page
+    assert "ord-1 is the last order of order_fulfilment that completed" in page
+    assert "charge_card: error CardDeclined: POST answered 402 none" in page
+    assert "orderId" not in page, "each order has its own"
     assert "customerId" in page
     assert str(DECLINED["paymentToken"]) not in page
     assert "masked in both, and not compared" in page
@@ -46,7 +47,7 @@ def test_another_order_can_be_named_and_a_wrong_one_is_said_beside_the_field(
 ) -> None:
     declined.operator.world.submit(order("ord-3"))
     declined.operator.world.run()
-    assert "beside ord-3 Completed" in declined.page("/orders/ord-2/difference?with=ord-3")
+    assert "compared with ord-3 Completed" in declined.page("/orders/ord-2/difference?with=ord-3")
     for wrong, why in (
         ("ord-9", "There is no order ord-9"),
         ("ord-2", "ord-2 is the same order"),

@@ -49,7 +49,7 @@ def test_the_pages_of_an_empty_stack_say_what_is_not_there(
     assert "There is no order yet" in pages["/orders"]
     assert "No failure group is open." in pages["/groups"]
     assert "No bulk run was started" in pages["/bulk"]
-    assert "Nothing is open." in pages["/shift"]
+    assert "Nothing needs attention." in pages["/shift"]
     assert "No queue has dead letters." in pages["/dead-letters"]
     assert "No message is rejected." in pages["/rejected"]
     assert "payment takes work" in pages["/agents"]

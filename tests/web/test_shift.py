@@ -30,7 +30,12 @@ def touched(browser: Browser) -> Browser:
 def test_the_page_has_what_happened_and_leads_to_each_of_it(touched: Browser) -> None:
     html = touched.html("/shift?since=1h")
     page, group = text_of(html), touched.operator.world.task("ord-1").failure
-    for words in ("Open now 3", "Failures 1", "Commands on single orders 1", "held payment"):
+    for words in (
+        "Needs attention now 3",
+        "Failures 1",
+        "Commands on single orders 1",
+        "held payment",
+    ):
         assert words in page
     assert "payment is held by ops" in page
     assert f'<a href="/groups/{group}">{group}</a>' in html
@@ -38,7 +43,7 @@ def test_the_page_has_what_happened_and_leads_to_each_of_it(touched: Browser) ->
     assert '<a href="/agents">Open the agents</a>' in html
     assert '<a href="/doctor">Open the doctor</a>' in html
     assert f'<a href="/groups/{group}">Open the group</a>' in html
-    assert "What is not known The stack keeps no list of what happened." in page
+    assert "What is not known The stack keeps no list of what happened, so" in page
 
 
 def test_a_release_here_has_its_reason_and_the_hold_that_it_ended(browser: Browser) -> None:
@@ -70,7 +75,7 @@ def test_a_time_that_cannot_be_meant_is_said_beside_the_field_and_kept(touched: 
     assert "<script>alert" not in html
     assert "is not a duration" in text_of(html) or "is not an instant" in text_of(html)
     assert 'aria-describedby="wrong-since"' in html
-    assert "Open now" not in html
+    assert "Needs attention now" not in html
 
 
 def test_a_reason_cannot_become_markup(browser: Browser) -> None:

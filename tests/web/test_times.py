@@ -7,7 +7,7 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman_console.faces.web import times
 from roundsman_console.faces.web.time_style import style_of
-from roundsman_console.faces.web.times import HOUR, ago, left, sentence, until, words
+from roundsman_console.faces.web.times import HOUR, ago, dated, left, sentence, until, words
 from tests.moto.orders import order
 from tests.support.machine_world import T0
 from tests.web.browsers import Browser, text_of
@@ -60,6 +60,29 @@ def test_an_instant_in_a_sentence_becomes_words_that_fit_the_word_before_it() ->
         f"counted {at(-two)}, 3 of 4 failed": "counted 2 min ago, 3 of 4 failed",
     }.items():
         assert plain(text) == wanted
+
+
+def test_a_word_that_is_no_part_of_an_instant_stays_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = f"it failed from {at(-HOUR)} to {at(-MINUTE)}; before {at(-HOUR)}; sent at {at(0)}"
+    assert plain(text) == "it failed from 1 h ago to 60 s ago; before 1 h ago; sent just now"
+    monkeypatch.setattr(times, "time_style", lambda: "utc")
+    hour, minute, now = (at(-one).replace("T", " ")[:-1] for one in (HOUR, MINUTE, 0))
+    assert plain(text) == (
+        f"it failed from {hour} UTC to {minute} UTC; before {hour} UTC; sent at {now} UTC"
+    )
+
+
+@pytest.mark.parametrize("style", ["relative", "utc", "local"])
+def test_a_sentence_about_days_ago_has_the_instants_themselves(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(times, "time_style", lambda: style)
+    shown = dated(f"<b> worse since {at(-HOUR)}: 3 of 4, from {at(-MINUTE)}.")
+    hour, minute = (at(-one).replace("T", " ")[:-1] for one in (HOUR, MINUTE))
+    assert text_of(shown) == f"<b> worse since {hour} UTC : 3 of 4, from {minute} UTC ."
+    assert "<b>" not in shown
 
 
 def test_text_around_an_instant_is_inert() -> None:

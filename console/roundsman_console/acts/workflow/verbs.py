@@ -40,7 +40,7 @@ class AgentVersionsVerb(StackVerb):
     """
 
     name = "workflows agent-versions"
-    title = "Ask the logs by version"
+    title = "Compare agent versions"
     reason = ""
     reason_options = ()
     needs_reason = "none"

@@ -47,7 +47,7 @@ def diff_command(
 
 
 def _print(found: OrderDifference) -> None:
-    say(f"{found.order_id} {found.state} beside {found.other_id} {found.other_state}")
+    say(f"{found.order_id} {found.state} compared with {found.other_id} {found.other_state}")
     say(found.sentence)
     for part, heading in PARTS.items():
         rows = found.of(part)

@@ -16,7 +16,7 @@ from roundsman_console.faces.web.drawings.shapes import class_of, shape, state_m
 from roundsman_console.faces.web.guide import Guide
 from roundsman_console.faces.web.live import live_times
 from roundsman_console.faces.web.time_style import STYLES, time_style
-from roundsman_console.faces.web.times import ago, clock, left, sentence, until
+from roundsman_console.faces.web.times import ago, clock, dated, left, sentence, until
 from roundsman_console.faces.web.whereabouts import Whereabouts
 from roundsman_console.facts.order.step_text import span
 from roundsman_console.facts.orders.counts import Count
@@ -66,6 +66,7 @@ class Templates:
             span=span,
             ago=ago,
             clock=clock,
+            dated=dated,
             until=until,
             instant=iso,
             duration=format_duration,

@@ -5,6 +5,7 @@ read again for them.
 """
 
 import re
+from collections.abc import Callable
 
 from markupsafe import Markup, escape
 
@@ -61,13 +62,34 @@ def sentence(text: object) -> Markup:
 
     `held since 2027-01-15T08:00:00Z (2 min ago)` becomes `held for 2 min`.
     """
+
+    def shown(before: str | None, instant: int) -> Markup:
+        # Another word than these, such as from, stays before the instant.
+        return relative(_KIND_AFTER.get(before, "at") if before else "until", instant)
+
+    return _with_instants(text, shown)
+
+
+def dated(text: object) -> Markup:
+    """Return a sentence whose text is inert, with each ISO instant in it as `clock` shows it.
+
+    It is for what happened days ago: `worse since 2027-01-15 08:00:00 UTC`.
+    """
+
+    def shown(before: str | None, instant: int) -> Markup:
+        return (escape(f"{before} ") if before else Markup("")) + clock(instant)
+
+    return _with_instants(text, shown)
+
+
+def _with_instants(text: object, shown: Callable[[str | None, int], Markup]) -> Markup:
+    """Return a text that is inert with what `shown` makes of each instant and the word before."""
     safe, found, end = inert(text), Markup(""), 0
     for match in _IN_A_SENTENCE.finditer(safe):
         instant = _instant_of(match[2])
         if instant is None:
             continue
-        found += escape(safe[end : match.start()])
-        found += relative(_KIND_AFTER.get(match[1], "at"), instant)
+        found += escape(safe[end : match.start()]) + shown(match[1], instant)
         end = match.end()
     return found + escape(safe[end:])
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, pairwise
+from typing import Annotated
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import ListedRun, Run
@@ -28,7 +29,7 @@ from roundsman.model.instants import MINUTE, format_duration
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.aws.versions import Published, functions_of, read_published
 from roundsman_console.base.counted import counted
-from roundsman_console.base.result import EpochMs
+from roundsman_console.base.result import EpochMs, Shown
 from roundsman_console.base.threads import map_in_threads
 
 ONE_DEPLOYMENT = 5 * MINUTE
@@ -59,7 +60,7 @@ class EventMark:
     kind: MarkKind
     about: str
     """The agent, the orders that were held, the functions, or the id of the bulk run."""
-    words: str
+    words: Annotated[str, Shown("What")]
     """What was done, without who did it and when."""
     by: str | None
     """Who did it, as they said; null if that is not known."""

@@ -1,7 +1,8 @@
 """What differs between an order and another one, such as the last that completed. Pure.
 
 It is made of what a person is shown, in which masked values are masked already. Two masked values
-are not compared: whoever can send an order could find a masked value out by guesses.
+are not compared: whoever can send an order could find a masked value out by guesses. Where each
+order has its own id, that is no difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +11,17 @@ from itertools import takewhile
 from typing import Annotated, Literal, TypeAlias
 
 from roundsman.model.corrections import path_text
+from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.masked_values import MASK, leaves
 from roundsman.model.states import TaskState
+from roundsman.model.task import UNDO
 from roundsman_console.aws.versions import Published
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.base.result import HIDDEN, Shown
+from roundsman_console.facts.order.failure import failed_attempts, failures, rows_by_step
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
 from roundsman_console.facts.order.step_text import error_words
 
@@ -25,6 +29,8 @@ MOST_TEXT = 200
 """The number of characters of a value that are shown."""
 BEFORE = 40
 """The number of equal characters that are shown before the first one that differs."""
+MOST_NAMED = 5
+"""The number of agents that the sentence names."""
 LONGER = 2
 """Times differ if the longer is so many times the shorter, and a second longer."""
 
@@ -104,12 +110,17 @@ def difference(
     """
     mine, others = _values(order, published), _values(other, published)
     both = {*order.facts.names} & {*other.facts.names}
+    task, than = order.facts.task, other.facts.task
     rows, equal, hidden = list[Difference](), 0, 0
     for key in {**mine, **others}:
         part, about, what = key
         if part in ("step", "result") and about not in both and what != _STATE:
             continue  # of a step that one order does not have, only that is said
         here, there = mine.get(key), others.get(key)
+        if (here, there) == (task.task_id, than.task_id):
+            continue
+        if part == "version" and (here is None or there is None):
+            continue  # one of the orders has not come to the agent, which the states say
         if not _differ(part, here, there):
             if part == "time":
                 continue
@@ -121,7 +132,11 @@ def difference(
         rows.append(Difference(part=part, name=name, order=shown[0], other=shown[1]))
     places = [*PARTS]
     rows.sort(key=lambda one: places.index(one.part))
-    task, than = order.facts.task, other.facts.task
+    same = [
+        name
+        for (part, name, _), value in mine.items()
+        if part == "version" and value != NOT_KNOWN and value == others.get((part, name, ""))
+    ]
     return OrderDifference(
         order_id=task.task_id,
         state=task.state,
@@ -129,7 +144,7 @@ def difference(
         other_state=than.state,
         workflow=task.workflow,
         same_version=task.plan == than.plan,
-        sentence=_sentence(order, other, len(rows), equal, hidden),
+        sentence=_sentence(order, other, len(rows), equal, hidden, same),
         differences=rows,
         equal=equal,
         not_compared=hidden,
@@ -164,8 +179,14 @@ def _values(side: OrderSide, published: Mapping[str, Sequence[Published]]) -> _V
         found["order", "", "tenant"] = task.tenant
     if task.ended_at is not None:
         found["time", "", "the order"] = task.ended_at - task.created_at
+    rows = rows_by_step(side.facts.history)
+    errors = {
+        name: error_words(one.error.type, one.error.message)
+        for one in reversed(failures(side.facts))  # the worst one of a step is the last one set
+        for name in one.steps
+    }
     for one in side.facts.steps:
-        found.update(_of_step(one))
+        found.update(_of_step(one, rows.get(one.name, ()), errors.get(one.name)))
         at = one.record.started_at or one.record.finished_at
         if one.agent is not None and at is not None:
             last[one.agent] = max(at, last.get(one.agent, at))
@@ -177,20 +198,25 @@ def _values(side: OrderSide, published: Mapping[str, Sequence[Published]]) -> _V
     return found
 
 
-def _of_step(one: StepFacts) -> Iterator[tuple[_Key, Json]]:
+def _of_step(
+    one: StepFacts, rows: Sequence[HistoryRow], failed_with: str | None
+) -> Iterator[tuple[_Key, Json]]:
     record = one.record
     yield ("step", one.name, _STATE), record.process_state.value
     if record.error is not None:
-        words = error_words(record.error.type, record.error.message)
-        yield ("step", one.name, "error"), words
-    if record.failure_count:
-        yield ("step", one.name, "failed attempts"), record.failure_count
+        failed_with = error_words(record.error.type, record.error.message)
+    if failed_with is not None:
+        yield ("step", one.name, "error"), failed_with
+    failed = failed_attempts(record, rows)
+    if failed:
+        yield ("step", one.name, "failed attempts"), failed
     if one.agent is not None:
         yield ("step", one.name, "agent"), one.agent
     if record.result is not None:
         for name, value in _named(record.result):
             yield ("result", one.name, name), value
-    if record.started_at is not None and record.finished_at is not None:
+    is_of_undo = record.operation == UNDO  # then the record has the times of the undo
+    if not is_of_undo and record.started_at is not None and record.finished_at is not None:
         yield ("time", one.name, ""), max(0, record.finished_at - record.started_at)
 
 
@@ -246,7 +272,14 @@ def _text(value: Json) -> str:
 # --- In words ------------------------------------------------------------------------------------
 
 
-def _sentence(order: OrderSide, other: OrderSide, differ: int, equal: int, hidden: int) -> str:
+def _sentence(
+    order: OrderSide,
+    other: OrderSide,
+    differ: int,
+    equal: int,
+    hidden: int,
+    same: Sequence[str],
+) -> str:
     said = f"{differ} of {counted(differ + equal, 'value')} differ"
     if order.facts.task.plan != other.facts.task.plan:
         said += "; they have different versions of the workflow"
@@ -255,7 +288,10 @@ def _sentence(order: OrderSide, other: OrderSide, differ: int, equal: int, hidde
         if hidden > 1:
             masked = "are masked in both, and not compared"
         said += f"; {counted(hidden, 'value')} {masked}"
-    return f"{said}."
+    if not same:
+        return f"{said}."
+    agents = ", ".join(same) if len(same) <= MOST_NAMED else f"{len(same)} agents"
+    return f"{said}. Both met the same versions of the functions of {agents}."
 
 
 def _not_known(
@@ -271,8 +307,8 @@ def _not_known(
             yield f"{task.task_id} has not ended yet."
     if published:
         yield (
-            "The version of a function is the newest one that was published before the last "
-            "attempt of the agent; a rollback is not seen."
+            "An order does not store the version of a function. It is taken to be the newest one "
+            "that was published before the agent's last attempt, so a rollback is not seen."
         )
     else:
-        yield "Which versions of the agents' functions the orders met is not known."
+        yield "It is not known which versions of the agents' functions the orders met."

@@ -71,13 +71,13 @@ def _priority(_option: str, text: str) -> str:
     return text
 
 
-def _where(option: str, text: str) -> "FieldValue":
+def _where(_option: str, text: str) -> "FieldValue":
     path, is_given, value = text.partition("=")
     path = path.strip().removeprefix("input.")
     if not is_given or not path or not value or len(path) > LONGEST_WORD:
         raise ConsoleError(
-            f"{option} requires a field and its whole value: customerId=c-42. The fields are those "
-            "that the workflow names in search.",
+            "A search by a field requires the field and its whole value: customerId=c-42. The "
+            "fields are those that the workflow names in search.",
             USAGE,
         )
     return FieldValue(path, value)

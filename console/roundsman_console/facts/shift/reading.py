@@ -69,8 +69,9 @@ MOST_RUNS = 20
 """The number of bulk runs that are read, the newest ones; each takes two requests."""
 MOST_CAUSES = 5
 """The number of groups with a bulk run of which orders are read to say what they were."""
-MOST_OF_A_RUN = 6
-"""The number of orders of a bulk run that are read for it: the first and the last of its plan."""
+MOST_OF_A_RUN = 4
+"""The number of orders that are read for it of its first and of its last bulk run, from both ends
+of the plan."""
 MOST_NOTED = 20
 """The number of groups whose notes are read, those with the newest ones; each by a request."""
 MOST_ROWS = 200
@@ -127,7 +128,7 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     alarms, open_now, histories = list[AlarmChange](), list[Finding](), _Histories()
     shown: Sequence[Task] = ()
     notes = list[GroupNote]()
-    left_out = [NOT_KEPT]
+    left_out = [*NOT_KEPT]
     counted: Sequence[Group] = ()
     with looking.at("Failure groups"):
         rows = stack.groups.groups()
@@ -150,7 +151,7 @@ def read_shift(stack: DeployedStack, since: int) -> Shift:
     orders = read_orders(stack, since, until, looking)
     with looking.at("The causes of failures"):
         shown = shown_tasks(stack, orders.failures)
-    told = _told(stack, runs, looking)
+    told = _told(stack, runs, looking, left_out)
     with looking.at("Commands on single orders"):
         histories = _read_histories(stack, orders.tasks)
     counts = {one.id: one.count for one in counted}
@@ -240,9 +241,12 @@ def _read_lane(stack: DeployedStack, lane: Lane, since: int, most: int, at: int)
 
 
 def _told(
-    stack: DeployedStack, runs: Sequence[BulkRecord], looking: Looking
+    stack: DeployedStack, runs: Sequence[BulkRecord], looking: Looking, left_out: list[str]
 ) -> Mapping[str, FailuresInHistories]:
-    """Read what the orders of bulk runs tell of their groups, of the MOST_CAUSES latest."""
+    """Read what the orders of bulk runs tell of their groups, of the MOST_CAUSES latest.
+
+    Add what was left out of them.
+    """
     over: dict[str, list[BulkRecord]] = {}
     for run in reversed(runs):
         group = group_of(run.run)
@@ -250,8 +254,19 @@ def _told(
             over.setdefault(group, []).append(run)
     found: dict[str, FailuresInHistories] = {}
     for group, of_group in islice(over.items(), MOST_CAUSES):
+        last_and_first = of_group[:1] + of_group[1:][-1:]
         with looking.at(f"Failure group {group}"):
-            found[group] = read_failures(stack, of_group, MOST_OF_A_RUN)
+            found[group] = read_failures(stack, last_and_first, MOST_OF_A_RUN)
+    if len(over) > MOST_CAUSES:
+        left_out.append(
+            f"Of {len(over)} failure groups with a bulk run, {MOST_CAUSES} were read, those with "
+            "the newest: the causes and times of others may not be known."
+        )
+    if any(len(of_group) > 2 for of_group in over.values()):
+        left_out.append(
+            "Of more than two bulk runs over one failure group, the orders of the first and of the "
+            "last run were read."
+        )
     return found
 
 

@@ -32,10 +32,12 @@ UNKNOWN = "not known"
 COMPARED = 100
 """The number of characters of a cause that are looked for in a history, which may cut the rest."""
 NOT_KEPT = (
-    "The stack keeps no list of what happened. Of each agent and workflow the last hold is known, "
-    "or that it was released, and not by whom and why; of each failure group the last alert, until "
-    "its all-clear was sent, and of each alarm the last change; of a group that is over, what bulk "
-    "runs and orders tell."
+    "The stack keeps no list of what happened, so earlier events may be missing.",
+    "An agent or a workflow keeps only its last hold, and after a release only that it was "
+    "released.",
+    "A failure group keeps only its last alert, and none after its all-clear was sent. An alarm "
+    "keeps only its last change.",
+    "A failure group that is over is known only from its orders and from bulk runs.",
 )
 """What a shift cannot say, whatever is read."""
 
@@ -43,8 +45,7 @@ NOT_KEPT = (
 MOST_NAMED = 5
 """The number of groups that a sentence names."""
 NO_ALERT = (
-    "No alert is known. Those of a failure group are not kept once the group is over and its "
-    "all-clear was sent."
+    "No alert is known. The alerts of a failure group are not kept after its all-clear was sent."
 )
 
 
@@ -87,7 +88,7 @@ class GivenCommand:
     """The name of the command; `refused` if the scheduler refused it."""
     by: str
     """Who sent it, as they say themselves."""
-    sender: Annotated[str | None, Shown(missing=UNKNOWN)]
+    sender: Annotated[str | None, Shown("AWS principal", missing=UNKNOWN)]
     """The principal, as AWS authenticated it."""
     reason: str
 
@@ -183,7 +184,7 @@ class Section:
 def sections(shift: Shift) -> list[Section]:
     """Return the parts in the order in which they are shown: what is open first."""
     return [
-        Section("Open now", shift.open_now, "Nothing is open."),
+        Section("Needs attention now", shift.open_now, "Nothing needs attention."),
         Section("Failures", shift.groups, "No order is known to have failed."),
         Section("Alerts", shift.alerts, NO_ALERT),
         Section("Holds and releases", shift.holds, "Nothing was held or released."),
@@ -365,7 +366,8 @@ def alerts_not_kept(groups: Iterable[FailedGroup], rows: Iterable[Group]) -> lis
     if not gone:
         return []
     more = f" and {len(gone) - MOST_NAMED} more" if len(gone) > MOST_NAMED else ""
-    return [f"The alerts of {', '.join(gone[:MOST_NAMED])}{more} are not kept: they are over."]
+    are = "the group is" if len(gone) == 1 else "these groups are"
+    return [f"The alerts of {', '.join(gone[:MOST_NAMED])}{more} are not kept: {are} over."]
 
 
 # ---- commands, bulk runs, what is open ----------------------------------------------------
@@ -388,7 +390,7 @@ def given_commands(histories: Mapping[str, Sequence[HistoryRow]], since: int) ->
             command=row.kind,
             by=row.by,
             sender=row.sender,
-            reason=row.reason,
+            reason=row.reason.removeprefix(f"{row.kind} by {row.by}: "),
         )
         for order, rows in histories.items()
         for row in rows

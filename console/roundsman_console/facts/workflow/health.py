@@ -1,9 +1,12 @@
 """How each step of a workflow did in a period, and since when it is worse. Pure.
 
 A period has parts, hours or days. A part is bad if more than TWICE the usual share of its attempts
-failed, and more than LEAST_SHARE. Usual is the middle one of the parts of an earlier time. The step
-is worse in the stretch of parts in which the bad ones outnumber the others by most, if at least
-LEAST_FAILURES attempts failed there. It is over if AGAIN_WELL parts with attempts came after it.
+failed, and more than LEAST_SHARE. Usual is the median of the parts of an earlier time. The step is
+worse in the stretch of parts in which the bad ones outnumber the others by most, if at least
+LEAST_FAILURES attempts failed there. It began with the part from which on most attempts failed
+beyond the middle of that bound and the share of the stretch, which may be in the earlier time. It
+is over if AGAIN_WELL parts with attempts came after it, and then it is told if twice as many
+attempts failed.
 
 A step is slow, in the same way, in the parts in which 99 of 100 attempts took up to more than
 TWICE as long as usual, if there are at least LEAST_SLOW of them.
@@ -26,8 +29,9 @@ from roundsman_console.base.result import HIDDEN, MS, EpochMs, EpochMsOrNone, Sh
 
 PERIODS: Mapping[str, int] = {"24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 """The periods that can be chosen, in ms; the first if none is."""
-EARLIER: Mapping[str, int] = {"24h": 7 * DAY, "7d": 7 * DAY, "30d": 30 * DAY}
-"""How long the time before each period is that says what is usual, in ms."""
+EARLIER: Mapping[str, int] = {"24h": 14 * DAY, "7d": 14 * DAY, "30d": 30 * DAY}
+"""How long the time before each period is that says what is usual, in ms: so long that a step that
+has been worse for a week is not usual."""
 EVERY: Mapping[str, int] = {"24h": HOUR, "7d": HOUR, "30d": DAY}
 """How long a part of each period is, in ms."""
 TWICE = 2
@@ -75,14 +79,14 @@ class StepHealth:
     failed: Annotated[Count | None, Shown(missing=_NOT_KNOWN)]
     """Those of them that failed; null if that is not known."""
     usual_share: Annotated[float | None, Shown(unit=SHARE, missing=_NOT_KNOWN)]
-    """The share that failed in the middle one of the earlier hours or days; null if it is not
+    """The median of the shares that failed in the earlier hours or days; null if it is not
     known."""
     half: Annotated[int | None, Shown(unit=MS)]
     """Half of the attempts that succeeded took no longer; null if none did."""
     nearly_all: Annotated[int | None, Shown(unit=MS)]
     """99 of 100 attempts that succeeded took no longer; null if none did."""
     usual_nearly_all: Annotated[int | None, Shown(unit=MS)]
-    """The same in the middle one of the earlier hours or days; null if it is not known."""
+    """The median of the same in the earlier hours or days; null if it is not known."""
     worse: Worse | None
     """Since when it is worse; null if it is not, or if that is not known."""
     attempts_by_part: Sequence[SomeCount | None]
@@ -246,7 +250,7 @@ def _step(
         half=times.half if times else None,
         nearly_all=times.nearly_all if times else None,
         usual_nearly_all=None if usual_most is None else round(usual_most),
-        worse=_failing(parts, usual, window) or _slow(series, usual_most, window),
+        worse=_failing([*earlier, *parts], usual, window) or _slow(series, usual_most, window),
         attempts_by_part=[one[0] for one in parts],
         failed_by_part=[one[1] for one in parts],
         limit=limit,
@@ -295,66 +299,122 @@ def worst_stretch(bad: Sequence[bool | None]) -> tuple[int, int] | None:
 
 
 def _failing(
-    parts: Sequence[tuple[int | None, int | None]], usual: float | None, window: Window
+    every: Sequence[tuple[int | None, int | None]], usual: float | None, window: Window
 ) -> Worse | None:
+    """Return since when more attempts fail; `every` are the parts of the earlier time and those of
+    the period.
+    """
     if usual is None:
         return None
     most = max(TWICE * usual, LEAST_SHARE)
-    shares = [share_of(*one) for one in parts]
+    shares = [share_of(*one) for one in every]
     bad = [None if share is None else share > most for share in shares]
-    stretch = worst_stretch(bad)
+    stretch = _in_period(bad, window)
     if stretch is None:
         return None
-    first, last = stretch
-    attempts, failed = (
-        _sum([one[which] for one in parts[first : last + 1]]) or 0 for which in (0, 1)
-    )
+    attempts, failed = _sums(every, stretch)
     share = failed / attempts  # a bad part has attempts
-    if share <= most or failed < LEAST_FAILURES:
+    if share <= most:
+        return None
+    between = (most + share) / 2
+    beyond = [(failed or 0) - (attempts or 0) * between for attempts, failed in every]
+    stretch = _from_begin(bad, beyond, stretch)
+    attempts, failed = _sums(every, stretch)
+    share = failed / attempts
+    if failed < LEAST_FAILURES * (TWICE if _is_over(bad, stretch) else 1):
         return None
 
-    def words(when: str) -> str:
+    def words(when: str, goes_on: bool) -> str:
+        verb = "have failed" if goes_on else "failed"
         return (
-            f"{SHARE.to_words(share)} of the attempts failed {when}: {failed:,} of {attempts:,}; "
+            f"{SHARE.to_words(share)} of the attempts {verb} {when}: {failed:,} of {attempts:,}; "
             f"usually {SHARE.to_words(usual)}"
         )
 
     return _worse(bad, stretch, window, words, failures=True)
 
 
+def _sums(
+    every: Sequence[tuple[int | None, int | None]], stretch: tuple[int, int]
+) -> tuple[int, int]:
+    """The attempts of a stretch and those that failed."""
+    parts = every[stretch[0] : stretch[1] + 1]
+    return _sum([one[0] for one in parts]) or 0, _sum([one[1] for one in parts]) or 0
+
+
 def _slow(series: StepSeries, usual: float | None, window: Window) -> Worse | None:
     if usual is None:
         return None
-    longest = [series.nearly_all.get(one) for one in window.parts]
+    longest = [series.nearly_all.get(one) for one in (*window.earlier, *window.parts)]
     bad = [None if one is None else one > TWICE * usual for one in longest]
-    stretch = worst_stretch(bad)
-    if stretch is None or sum(bool(one) for one in bad[stretch[0] : stretch[1] + 1]) < LEAST_SLOW:
+    stretch = _in_period(bad, window)
+    if stretch is None:
+        return None
+    stretch = _from_begin(bad, [0 if one is None else 1 if one else -1 for one in bad], stretch)
+    if sum(bool(one) for one in bad[stretch[0] : stretch[1] + 1]) < LEAST_SLOW:
         return None
     there = [one for one in longest[stretch[0] : stretch[1] + 1] if one is not None]
 
-    def words(when: str) -> str:
+    def words(when: str, goes_on: bool) -> str:
+        verb = "have taken" if goes_on else "took"
         return (
-            f"99 % of the attempts took up to {format_duration(round(median(there)))} {when}; "
+            f"99 % of the attempts {verb} up to {format_duration(round(median(there)))} {when}; "
             f"usually {format_duration(round(usual))}"
         )
 
     return _worse(bad, stretch, window, words, failures=False)
 
 
+def _in_period(bad: Sequence[bool | None], window: Window) -> tuple[int, int] | None:
+    """Return the worst stretch of the period; `bad` has the earlier parts, too."""
+    begin = len(window.earlier)
+    found = worst_stretch(bad[begin:])
+    return None if found is None else (found[0] + begin, found[1] + begin)
+
+
+def _from_begin(
+    bad: Sequence[bool | None], beyond: Sequence[float], stretch: tuple[int, int]
+) -> tuple[int, int]:
+    """Return the stretch from the part from which on the sum of `beyond` is largest.
+
+    That may be before the period. A failure by chance some hours before is no begin.
+    """
+    first, last = stretch
+    outnumber, total, most = 0, 0.0, 0.0
+    for place in range(last, -1, -1):
+        one = bad[place]
+        outnumber += 0 if one is None else 1 if one else -1
+        if outnumber < 0:
+            break
+        total += beyond[place]
+        if total > most:
+            first, most = place, total
+    return first, last
+
+
+def _when(since: int, until: int | None) -> str:
+    begin = second(since)
+    return f"since {begin}" if until is None else f"from {begin} to {second(until)}"
+
+
+def _is_over(bad: Sequence[bool | None], stretch: tuple[int, int]) -> bool:
+    return sum(one is not None for one in bad[stretch[1] + 1 :]) >= AGAIN_WELL
+
+
 def _worse(
     bad: Sequence[bool | None],
     stretch: tuple[int, int],
     window: Window,
-    words: Callable[[str], str],
+    words: Callable[[str, bool], str],
     *,
     failures: bool,
 ) -> Worse:
-    first, last = stretch
-    since = window.parts[first]
-    after = sum(one is not None for one in bad[last + 1 :])
-    until = window.parts[last] + window.every if after >= AGAIN_WELL else None
-    when = f"since {second(since)}" if until is None else f"from {second(since)} to {second(until)}"
-    return Worse(since=since, until=until, failures=failures, words=words(when))
+    (first, last), begins = stretch, range(window.usual_since, window.until, window.every)
+    since = begins[first]
+    until = begins[last] + window.every if _is_over(bad, stretch) else None
+    return Worse(
+        since=since, until=until, failures=failures, words=words(_when(since, until), until is None)
+    )
 
 
 def with_versions(health: Health, published: Mapping[str, Sequence[Published]]) -> Health:
@@ -368,17 +428,15 @@ def with_versions(health: Health, published: Mapping[str, Sequence[Published]]) 
         worse = step.worse
         if worse is None:
             return step
-        near = [
-            one
+        said = [
+            f"Version {one.version} of {agent} was published at {second(one.at)}"
             for agent in step.agents
             for one in published.get(agent, ())
             if worse.since - health.every <= one.at < worse.since + health.every
         ]
-        said = [f"{one.name} version {one.version} at {second(one.at)}" for one in near]
         if not said:
             return step
-        words = f"{worse.words}. Published about then: {', '.join(said)}"
-        return replace(step, worse=replace(worse, words=words))
+        return replace(step, worse=replace(worse, words=". ".join([worse.words, *said])))
 
     told_of = replace(health, steps=[told(one) for one in health.steps])
     return replace(told_of, sentence=_sentence(told_of))
@@ -406,8 +464,8 @@ def _sentence(health: Health) -> str:
     if unknown:
         days = format_days(health.since - health.usual_since)
         said.append(
-            f"What is usual is not known of {counted(len(unknown), 'step')}: there were too few "
-            f"attempts in the {days} before."
+            f"{counted(len(unknown), 'step')} cannot be compared: there were too few attempts in "
+            f"the {days} before."
         )
     return " ".join(said)
 
@@ -419,9 +477,9 @@ def format_days(duration: int) -> str:
 
 def usual_words(health: Health) -> str:
     """Return what is called usual, in words."""
-    part = "hour" if health.every == HOUR else "day"
+    parts = "hours" if health.every == HOUR else "days"
     days = format_days(health.since - health.usual_since)
-    return f"Usual is the middle {part} of the {days} before {second(health.since)}."
+    return f"Usual is the median of the {parts} in the {days} before {second(health.since)}."
 
 
 def sources_words(health: Health) -> str:
@@ -429,7 +487,8 @@ def sources_words(health: Health) -> str:
     if health.missing is not None:
         return f"Attempts, failures and times: {health.missing}."
     return (
-        f"From {second(health.since)}, of all versions. Attempts that succeeded, and their times "
-        "from the request to the reply: metric StepMs. Attempts that failed: metric StepFailures; "
-        "one without a reply is in neither. CloudWatch has its figures some 3 minutes later."
+        f"The numbers are of the time since {second(health.since)} and of all versions of a "
+        "workflow. The metric StepMs has the attempts that succeeded, and their times from the "
+        "request to the reply; the metric StepFailures has the attempts that failed. An attempt "
+        "without a reply is in neither. CloudWatch has its figures some 3 minutes later."
     )

@@ -9,7 +9,7 @@ from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json
 from roundsman.model.masked_values import MASK
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepError, StepRecord, Task, Termination
+from roundsman.model.task import UNDO, StepError, StepRecord, Task, Termination
 from roundsman_console.aws.versions import Published
 from roundsman_console.facts.order.difference import (
     MOST_TEXT,
@@ -227,6 +227,36 @@ def test_of_a_step_that_only_one_order_has_only_that_is_said() -> None:
     assert found.of("step")[0].other is None
 
 
+def test_of_an_undone_step_the_error_is_said_and_no_time_of_its_undo() -> None:
+    undone = step_record(
+        process_state=ProcessState.UNDONE, operation=UNDO, started_at=T0, finished_at=T0 + 90_000
+    )
+    of = replace(
+        task("ord-1029", TaskState.UNDONE, {"reserve": undone, "charge": undone}),
+        ending=Termination(TaskState.UNDONE, "charge failed", "charge", error=UNKNOWN),
+    )
+    found = compare(side(of), completed())
+    assert ("step", "charge: error", "UnknownMerchant: POST answered 403", None) in rows(found)
+    assert not [row for row in rows(found) if row[:2] == ("step", "reserve: error")]
+    assert not found.of("time"), "the record has the times of the undo, and not of the step"
+
+
+def test_that_each_order_has_its_own_id_is_no_difference() -> None:
+    found = compare(archived({"id": "ord-1029"}), completed({"id": "ord-1028"}))
+    assert not found.of("input")
+    assert compare(archived({"id": "ord-1029"}), completed({"id": "ord-1027"})).of("input")
+
+
+def test_the_same_versions_are_said_and_an_agent_that_one_order_has_not_met_is_no_difference() -> (
+    None
+):
+    versions = {**VERSIONS, "inventory": [Published("Inventory", 9, T0 - 9_000)]}
+    found = compare(archived(charge=StepRecord()), completed(), versions)
+    assert not found.of("version")
+    assert found.sentence.endswith("Both met the same versions of the functions of inventory.")
+    assert "of inventory, payment." in compare(archived(), completed(), versions).sentence
+
+
 def test_long_values_are_cut_around_what_differs() -> None:
     same = "x" * 3_000
     found = compare(archived({"note": f"{same}NEW{same}"}), completed({"note": f"{same}OLD{same}"}))
@@ -286,5 +316,5 @@ def test_what_could_not_be_compared_is_said() -> None:
     found = compare(side(erased, {}), side(open_one, {}))
     assert "The contents of ord-1029 were erased." in found.not_known
     assert "ord-1028 has not ended yet." in found.not_known
-    assert "Which versions" in found.not_known[-1]
+    assert "It is not known which versions" in found.not_known[-1]
     assert len(compare(archived({}), completed({})).not_known) == 1

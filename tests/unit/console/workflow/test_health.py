@@ -82,7 +82,7 @@ def test_the_worst_stretch_has_most_bad_hours_beyond_the_others(
 def test_a_step_that_fails_as_usual_is_not_worse() -> None:
     found = step()
     assert found.worse is None
-    assert (found.attempts, found.failed) == (2_405, 5)
+    assert (found.attempts, found.failed) == (2_404, 4)
     assert found.usual_share == 0.0
     assert health(StepSeries(*hours())).sentence == "No step does worse than usual."
 
@@ -106,9 +106,15 @@ def test_a_step_is_worse_since_the_first_bad_hour_of_the_stretch_that_lasts(
     assert found is not None
     assert found.failures
     assert share in found.words
-    assert f"of the attempts failed {when}" in found.words
+    assert f"of the attempts {'failed' if is_over else 'have failed'} {when}" in found.words
     assert "usually 0.0 %" in found.words
     assert (found.until is not None) is is_over
+
+
+@pytest.mark.parametrize(("failed", "is_told"), [(9, False), (10, True)])
+def test_what_is_over_is_told_if_twice_as_many_failed(failed: int, is_told: bool) -> None:
+    assert bool(told(f"90-{failed}", "100", "100", "100")) is is_told
+    assert told(f"90-{failed}", "100", "100"), "it goes on"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_few_failures_and_small_shares_are_not_worse(text: list[str]) -> None:
     assert told(*text) == ""
 
 
-def test_what_is_usual_is_the_middle_hour_and_more_than_twice_of_it_is_worse() -> None:
+def test_what_is_usual_is_the_median_of_the_hours_and_more_than_twice_of_it_is_worse() -> None:
     succeeded, failed = hours("90-10", "81-19")
     earlier = dict.fromkeys(WINDOW.earlier, 10.0)
     series = StepSeries({**succeeded, **dict.fromkeys(earlier, 90.0)}, {**failed, **earlier})
@@ -139,6 +145,48 @@ def test_one_bad_day_of_the_week_before_does_not_change_what_is_usual() -> None:
     assert found.worse is not None
 
 
+@pytest.mark.parametrize("days", [2, 6])
+def test_a_step_that_got_worse_before_the_period_is_worse_since_then(days: int) -> None:
+    succeeded, failed = hours()
+    since = WINDOW.until - days * DAY - 5 * HOUR
+    failed |= dict.fromkeys(range(since, WINDOW.until, HOUR), 20.0)
+    found = health(StepSeries(succeeded, failed)).steps[0]
+    assert found.worse is not None
+    assert found.worse.since == since
+    assert found.failed == 24 * 20, "the numbers of the table are those of the period"
+    told = with_versions(
+        health(StepSeries(succeeded, failed)), {"payment": [Published("Payment", 41, since + 1)]}
+    )
+    assert "Version 41 of payment was published" in told.sentence
+
+
+@pytest.mark.parametrize("before", [["98-1"], ["98-1", "100"], ["98-1", "100", "98-1", "100"]])
+def test_a_failure_by_chance_some_hours_before_is_no_begin(before: list[str]) -> None:
+    found = step(*before, "100", "85-15", "85-15", "85-15").worse
+    assert found is not None
+    assert found.since == WINDOW.parts[-3]
+
+
+def test_what_was_worse_only_before_the_period_is_not_told() -> None:
+    succeeded, failed = hours()
+    failed |= dict.fromkeys([*WINDOW.earlier][-40:-10], 50.0)
+    assert health(StepSeries(succeeded, failed)).steps[0].worse is None
+    failed[WINDOW.parts[-1]] = 50.0
+    found = health(StepSeries(succeeded, failed)).steps[0].worse
+    assert found is not None
+    assert found.since == WINDOW.parts[-1]
+
+
+def test_an_older_time_that_was_longer_is_another_one() -> None:
+    succeeded, failed = hours()
+    since = WINDOW.until - 30 * HOUR
+    failed |= dict.fromkeys(range(since, WINDOW.until, HOUR), 50.0)
+    failed |= dict.fromkeys([*WINDOW.earlier][:80], 50.0)
+    found = health(StepSeries(succeeded, failed)).steps[0].worse
+    assert found is not None
+    assert found.since == since
+
+
 @pytest.mark.parametrize(
     ("slow", "is_worse"), [((2_001,) * 3, True), ((2_000,) * 9, False), ((9_000,) * 2, False)]
 )
@@ -152,7 +200,7 @@ def test_a_step_is_slow_if_99_of_100_take_more_than_twice_as_long_for_three_hour
     assert (found.worse is not None) is is_worse
     if found.worse is not None:
         assert not found.worse.failures
-        assert "took up to 2 s since 2027-01-15T06:00:00Z; usually 1 s" in found.worse.words
+        assert "have taken up to 2 s since 2027-01-15T06:00:00Z; usually 1 s" in found.worse.words
 
 
 def slow(last: str, *, measured: frozenset[int] = EVERY_PART, earlier: int = 168) -> StepHealth:
@@ -170,8 +218,8 @@ def slow(last: str, *, measured: frozenset[int] = EVERY_PART, earlier: int = 168
 @pytest.mark.parametrize(
     ("last", "since"),
     [
-        ("9.99", "took up to 9 s since 2027-01-15T05:00:00Z"),
-        ("911999", "took up to 9 s since 2027-01-15T06:00:00Z"),
+        ("9.99", "have taken up to 9 s since 2027-01-15T05:00:00Z"),
+        ("911999", "have taken up to 9 s since 2027-01-15T06:00:00Z"),
         ("99", ""),
         ("991111199", ""),
     ],
@@ -223,7 +271,7 @@ def test_without_enough_before_it_is_said_that_what_is_usual_is_not_known() -> N
     found = health(StepSeries(succeeded, failed))
     assert found.steps[0].worse is None
     assert found.sentence == (
-        "What is usual is not known of 1 step: there were too few attempts in the 7 days before."
+        "1 step cannot be compared: there were too few attempts in the 14 days before."
     )
 
 
@@ -277,7 +325,7 @@ def test_steps_without_attempts_are_not_compared_and_not_unknown() -> None:
     series = {("w", "new"): StepSeries(few), ("w", "idle"): StepSeries()}
     steps = dict.fromkeys(series, (("payment",), 1))
     found = health_of(steps, {}, series, EVERY_PART, WINDOW)
-    assert found.sentence.startswith("What is usual is not known of 1 step:")
+    assert found.sentence.startswith("1 step cannot be compared:")
     then = ({part: one[part] for part in WINDOW.earlier} for one in (succeeded, failed))
     series = {("w", "new"): StepSeries(few), ("w", "gone"): StepSeries(*then)}
     steps = dict.fromkeys(series, (("payment",), 1))
@@ -302,8 +350,8 @@ def test_the_worst_steps_come_first_and_the_sentence_names_some() -> None:
     found = health_of(steps, {}, series, EVERY_PART, WINDOW)
     names = [one.step for one in found.steps]
     assert names == ["step5", "step6", "step4", "step2", "step0", "step1", "step3"]
-    assert found.sentence.startswith("step5: 50.0 % of the attempts failed since")
-    assert found.sentence.count("of the attempts failed") == MOST_NAMED
+    assert found.sentence.startswith("step5: 50.0 % of the attempts have failed since")
+    assert found.sentence.count("of the attempts have failed") == MOST_NAMED
     assert found.sentence.endswith("1 other step did worse than usual, too.")
 
 
@@ -325,16 +373,16 @@ def test_a_version_is_named_if_it_was_published_about_when_the_step_got_worse() 
     ]
     told = with_versions(found, {"payment": published, "mail": published[1:2]})
     assert told.steps[0].worse is not None
-    said = "Published about then: Payment version 41 at 2027-01-15T06:58:00Z"
+    said = "Version 41 of payment was published at 2027-01-15T06:58:00Z"
     assert told.steps[0].worse.words.endswith(said)
     assert f"{said}." in told.sentence
-    assert "version 40" not in told.sentence
-    assert "version 42" not in told.sentence
+    assert "ersion 40" not in told.sentence
+    assert "ersion 42" not in told.sentence
     assert with_versions(found, {"payment": published[:1]}) == found
     as_usual = health(StepSeries(*hours()))
     assert with_versions(as_usual, {"payment": published}) == as_usual
     just_before = [Published("Payment", 43, began - HOUR)]
-    assert "version 43" in with_versions(found, {"payment": just_before}).sentence
+    assert "ersion 43" in with_versions(found, {"payment": just_before}).sentence
 
 
 @pytest.mark.parametrize("period", PERIODS)
@@ -342,7 +390,7 @@ def test_a_period_ends_with_the_present_part_and_has_few_slices(period: str) -> 
     window = window_of(period, AT)
     assert window.until - window.every <= AT < window.until
     assert (window.until - window.since, window.since % window.every) == (PERIODS[period], 0)
-    assert window.since - window.usual_since in (7 * DAY, 30 * DAY)
+    assert window.since - window.usual_since in (14 * DAY, 30 * DAY)
     measured = frozenset([*window.earlier, *window.parts])
     found = health_of(
         {PAY: ((), 1)}, {}, {PAY: StepSeries({window.parts[-1]: 9})}, measured, window
@@ -350,5 +398,5 @@ def test_a_period_ends_with_the_present_part_and_has_few_slices(period: str) -> 
     shares = found.shares(found.steps[0])
     assert len(shares) == len(found.slices) <= MOST_SLICES
     assert shares == [None] * (len(shares) - 1) + [0.0]
-    part, days = ("day", 30) if period == "30d" else ("hour", 7)
-    assert usual_words(found).startswith(f"Usual is the middle {part} of the {days} days before")
+    part, days = ("days", 30) if period == "30d" else ("hours", 14)
+    assert usual_words(found).startswith(f"Usual is the median of the {part} in the {days} days")

@@ -21,6 +21,8 @@ class Spark:
     """The left edge and the width of each time that is not known."""
     words: str
     """The same in words."""
+    most: float | None = None
+    """The share of the highest column; None if nothing is known."""
 
 
 def spark(shares: Sequence[float | None]) -> Spark:
@@ -38,7 +40,7 @@ def spark(shares: Sequence[float | None]) -> Spark:
         elif share and most:
             height = max(LEAST, share * HEIGHT / most)
             path += f"M{x:.1f},{HEIGHT}v{-height:.1f}h{width:.1f}V{HEIGHT}z"
-    return Spark(path, tuple(gaps), _words(shares, most))
+    return Spark(path, tuple(gaps), _words(shares, most), most)
 
 
 def _words(shares: Sequence[float | None], most: float | None) -> str:
