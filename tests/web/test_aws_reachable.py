@@ -147,18 +147,6 @@ def test_one_read_at_a_time_also_if_the_process_stood_still_meanwhile(console: C
     assert [one.next_after for one in answers] == [3.0, 0.0]
 
 
-def test_a_read_that_ends_with_the_process_says_nothing(console: Console) -> None:
-    console.aws.takes = -1
-    console.asks_at(0.0)
-    told = list[object]()
-    console.loop.set_exception_handler(lambda _, context: told.append(context))
-    for task in asyncio.all_tasks(console.loop):
-        task.cancel()
-    for _ in range(3):
-        console.loop.run(asyncio.sleep(0))
-    assert told == []
-
-
 def test_a_browser_that_goes_away_does_not_end_the_read_of_the_others(console: Console) -> None:
     console.aws.takes = 1.0
 

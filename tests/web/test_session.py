@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.access.one_browser import BrowserSession
-from roundsman_console.faces.web.access.session import FORM_TOKEN, SECURITY_HEADERS
+from roundsman_console.faces.web.access.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN
 from roundsman_console.faces.web.application import application
 from roundsman_console.inspector import Inspector
 from tests.web.browsers import PORT, text_of
@@ -267,3 +267,14 @@ def test_a_console_under_127_0_0_1_warns_on_each_page() -> None:
         with TestClient(app, base_url=session.address) as client:
             client.get(session.link_to())
             assert (warning in client.get("/progress/none").text) is warns
+
+
+def test_a_field_that_was_empty_may_be_missing_when_the_form_is_sent_again(
+    session: BrowserSession,
+) -> None:
+    shown = session.sign({"order": "ord-1", "reason": ""}, "1")
+    again = {"order": "ord-1", SHOWN: shown}
+    assert not session.take({**again, "reason": "another"}, "1")
+    assert not session.take(again, "2")
+    assert session.take(again, "1")
+    assert not session.take(again, "1"), "it is carried out once"

@@ -1,6 +1,6 @@
 """What a live page need not send again: the parts of it that the browser shows already.
 
-The tag of an answer (`ETag`) has a fingerprint of each section of the page and one of the rest. The
+The tag of an answer (`ETag`) has a fingerprint of each section of the page and one of it all. The
 script sends it back with the next reading (`If-None-Match`). A section that is the same comes as an
 empty one, marked `data-same`; if all is the same, nothing comes but the time of the reading. What
 is told by the clock alone, as `5 s ago`, is no change: the script of the page counts on.
@@ -27,7 +27,7 @@ _STRIP = re.compile(r"<aside .*?</aside>", re.DOTALL)
 """The line that says when the page was read."""
 _DIGITS = 16
 _TAG = re.compile(r"([\w-]*)=([0-9a-f]+)")
-_REST = ""
+_PAGE = ""
 
 
 def only_changed(page: Response, known: str) -> Response:
@@ -54,7 +54,7 @@ def only_changed(page: Response, known: str) -> Response:
 
 
 def _fingerprints(html: str) -> Mapping[str, str]:
-    """Return the fingerprints of the sections by their names, and that of the rest of the page.
+    """Return the fingerprints of the sections by their names, and that of the whole page.
 
     A section that could not be read has none, and neither has a name that two of them have.
     """
@@ -65,8 +65,7 @@ def _fingerprints(html: str) -> Mapping[str, str]:
         for name, text in sections
         if names.count(name) == 1 and " data-hole" not in text[: text.index(">")]
     }
-    rest = _STRIP.sub("", _SECTION.sub(lambda one: "" if one[1] in found else one[0], html))
-    return {**found, _REST: _fingerprint(rest)}
+    return {**found, _PAGE: _fingerprint(_STRIP.sub("", html))}
 
 
 def _fingerprint(text: str) -> str:
