@@ -102,7 +102,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
 
 def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
-    apart = ONLY_EXPANDED | {"name", "agents", "awaits", "on_error"}
+    apart = ONLY_EXPANDED | {"name", "agents", "awaits", "on_error", "enough_before"}
     return {
         "agents": _words(step.agents),
         "awaits": _words(step.awaits) if step.awaits else "its agent",
@@ -114,7 +114,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "result_limit": f"{step.result_limit} bytes",
         "tolerate": f"{step.tolerate:g}",
         "enough": _number(step.enough),
-        "enough_before": _number(step.enough_before),
+        "enough of after": _number(step.enough_before),
         "on_error": ", ".join(f"{kind}: {_words(one)}" for kind, one in step.on_error) or "none",
         "reads": "all" if step.reads is None else _words(step.reads),
     }

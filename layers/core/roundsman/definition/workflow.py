@@ -240,7 +240,7 @@ class AnyOf:
         check_count("AnyOf: enough", enough)
         if enough > len(steps):
             raise DefinitionError(
-                f"AnyOf has {len(steps)} steps, and enough={enough} is above that"
+                f"AnyOf has enough={enough}, which is above the number of its steps, {len(steps)}"
             )
         self.steps, self.enough = steps, enough
 
