@@ -36,7 +36,7 @@ def ended(proof: ProofOnMoto, numbers: range) -> ProofDocument:
     return proof.document(sent)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_order_completes_and_its_ledger_has_each_effect_once(proof: ProofOnMoto) -> None:
     found = ended(proof, range(1))
     asked = order_of(found.sent[0].order_id)
@@ -46,7 +46,7 @@ def test_an_order_completes_and_its_ledger_has_each_effect_once(proof: ProofOnMo
     assert report_of(found).verdict == "kept"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_every_treatment_leads_to_the_end_that_is_known_before(proof: ProofOnMoto) -> None:
     found = ended(proof, range(25))
     report = report_of(found)
@@ -57,7 +57,7 @@ def test_every_treatment_leads_to_the_end_that_is_known_before(proof: ProofOnMot
         FILE.write_text("".join(lines_of(found)), encoding="utf-8")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_no_function_logs_what_a_proof_ordered(
     proof: ProofOnMoto, capsys: pytest.CaptureFixture[str]
 ) -> None:

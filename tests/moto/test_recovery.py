@@ -56,7 +56,7 @@ def test_an_urgent_orders_requests_travel_on_the_urgent_queues_only(world: Stack
     assert {url for url in urls if "RequestQueue" in url} == urgent
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_twenty_orders_at_once_complete_each_with_its_effects_once(world: Stack) -> None:
     ids = [f"ord-{number}" for number in range(20)]
     world.submit(*map(order, ids))
@@ -83,7 +83,7 @@ def test_a_transient_fault_is_retried_after_its_wait_and_counted(world: Stack) -
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_wait_that_the_remote_service_asks_for_is_kept(world: Stack) -> None:
     world.faults({"operation": "POST /charges", "status": 429, "retryAfter": 40, "times": 1})
     world.submit(order("ord-1"))
@@ -95,7 +95,7 @@ def test_a_wait_that_the_remote_service_asks_for_is_kept(world: Stack) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_wait_longer_than_a_message_can_be_delayed_is_ended_by_the_supervisor(
     world: Stack,
 ) -> None:
@@ -132,7 +132,7 @@ def test_an_effect_whose_answer_was_lost_happens_once_and_costs_no_attempt(
     assert calls == [(called, 1)]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_again(
     world: Stack,
 ) -> None:
@@ -152,7 +152,7 @@ def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_aga
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_success_that_comes_late_counts_where_no_undo_waits_for_its_time(world: Stack) -> None:
     world.clock.spans = [31_000]
     world.submit(order("ord-1"))
@@ -162,7 +162,7 @@ def test_a_success_that_comes_late_counts_where_no_undo_waits_for_its_time(world
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize(
     ("function", "at", "counted"),
     [
@@ -191,7 +191,7 @@ def test_an_agent_that_dies_during_its_call_costs_one_attempt_and_no_second_effe
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_submission_that_dies_between_storing_and_sending_is_made_good_by_redelivery(
     world: Stack,
 ) -> None:
@@ -227,7 +227,7 @@ def test_a_scheduler_that_dies_between_claim_and_send_costs_no_attempt(world: St
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_supervisor_that_dies_between_requeue_and_send_costs_no_second_attempt(
     world: Stack,
 ) -> None:
@@ -244,7 +244,7 @@ def test_a_supervisor_that_dies_between_requeue_and_send_costs_no_second_attempt
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_every_message_delivered_once_more_changes_nothing(world: Stack) -> None:
     world.submit(order("ord-1"))
     world.run()
@@ -272,7 +272,7 @@ def test_a_declined_card_undoes_the_order_and_wakes_nobody(world: Stack) -> None
     assert world.bodies(alerts) == []
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     world: Stack,
 ) -> None:
@@ -321,7 +321,7 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(
     world_of_tired_orders: Stack,
 ) -> None:
@@ -342,7 +342,7 @@ def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_agent_that_never_answers_is_retried_for_an_hour_and_then_its_order_is_undone(
     world: Stack,
 ) -> None:
@@ -359,7 +359,7 @@ def test_an_agent_that_never_answers_is_retried_for_an_hour_and_then_its_order_i
     assert world.effects("ord-1").get("inventory perform", 0) == 0
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_task_whose_plan_is_not_stored_is_archived_with_the_reason(world: Stack) -> None:
     alerts = world.alert_queue()
     world.submit(order("ord-1"), order("ord-2"))

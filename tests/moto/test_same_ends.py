@@ -273,31 +273,31 @@ def lines_and_a_condition_are_undone(side: Side) -> list[View]:
         an_order_is_cancelled_midway,
         an_answer_comes,
         pytest.param(
-            an_answer_to_the_first_attempt_comes_during_the_second, marks=pytest.mark.exhaustive
+            an_answer_to_the_first_attempt_comes_during_the_second, marks=pytest.mark.verify
         ),
-        pytest.param(an_answer_comes_when_the_order_is_undone, marks=pytest.mark.exhaustive),
+        pytest.param(an_answer_comes_when_the_order_is_undone, marks=pytest.mark.verify),
         pytest.param(
             archived_orders_are_resubmitted(mended=True),
             id="archived orders are resubmitted",
-            marks=pytest.mark.exhaustive,
+            marks=pytest.mark.verify,
         ),
         pytest.param(
             archived_orders_are_resubmitted(mended=False),
             id="archived orders are resubmitted, and the canary fails again",
-            marks=pytest.mark.exhaustive,
+            marks=pytest.mark.verify,
         ),
         a_deadline_passes_during_a_hold,
         pytest.param(
             a_deadline_and_an_outage(6 * MINUTE),
             id="a deadline does not pass",
-            marks=pytest.mark.exhaustive,
+            marks=pytest.mark.verify,
         ),
         pytest.param(
             a_deadline_and_an_outage(12 * MINUTE),
             id="a deadline passes",
             marks=pytest.mark.verify,
         ),
-        pytest.param(the_scheduler_is_behind, marks=pytest.mark.exhaustive),
+        pytest.param(the_scheduler_is_behind, marks=pytest.mark.verify),
         lines_and_a_condition_are_undone,
         pytest.param(the_tables_are_down(10.5 * MINUTE), id="the tables are down for ten minutes"),
         pytest.param(

@@ -224,7 +224,7 @@ def test_an_order_that_begins_again_adds_the_same_steps_under_new_keys() -> None
     assert {task.step(name).round for name in LEGS} == {2}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_long_order_is_undone_and_begins_again_and_is_erased_with_what_is_in_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

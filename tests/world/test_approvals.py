@@ -424,7 +424,7 @@ def is_reminded(world: World) -> None:
     assert world.task("ord-1").state is TaskState.COMPLETED
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_fault_at_any_call_leaves_the_wait_and_its_reminders_as_they_are() -> None:
     once = Workflow(
         name="claim",

@@ -176,7 +176,7 @@ def test_nobody_but_the_supervisor_is_believed_about_who_started_a_run() -> None
     assert row.sender == OPERATOR_SENDER
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_the_scheduler_gets_the_commands_of_one_visit_one_after_another() -> None:
     world = a_world()
     orders = archived(world, 100)
@@ -221,7 +221,7 @@ def test_a_stopped_run_is_resumed_with_a_canary_and_what_failed_again_is_not_tri
     assert "eve (AROAOPERATOR:eve): routine" in found.requests[0]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_service_that_breaks_midway_stops_the_run() -> None:
     world = a_world()
     orders = archived(world, 120)
@@ -236,7 +236,7 @@ def test_a_service_that_breaks_midway_stops_the_run() -> None:
     assert found.progress.results == found.progress.sent
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_run_that_is_paused_in_the_middle_goes_on_where_it_was() -> None:
     world = a_world()
     orders = archived(world, 60)
@@ -312,7 +312,7 @@ def test_a_command_that_sqs_loses_is_sent_again() -> None:
     assert len(at) == 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_of_two_supervisors_each_order_gets_one_command() -> None:
     world = a_world(supervisors=2)
     orders = archived(world, 60)
@@ -379,7 +379,7 @@ def test_it_may_die_again_while_another_takes_over() -> None:
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_supervisor_may_die_after_every_call_of_a_run_of_one_order() -> None:
     crash_everywhere(_repaired(1, TERMS), a_patient_world, faults=(Fault.CRASH_AFTER,))
 
@@ -409,7 +409,7 @@ def test_an_agent_on_hold_stops_the_run_before_it_sends_to_it() -> None:
     assert found.why == "mail is held by operator: moving, and the orders would wait for it"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_run_that_another_release_wrote_halfway_is_carried_on() -> None:
     """A deployment replaces the instances of the supervisor while a run is under way."""
     world = a_world()
@@ -560,7 +560,7 @@ def test_two_runs_are_carried_side_by_side() -> None:
     }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_orders_under_way_are_all_cancelled_although_each_changes_every_few_seconds() -> None:
     """A command is delivered up to 20 s after its order was read."""
     steps = list[Step]()
@@ -681,7 +681,7 @@ def _taken_back(world: World) -> None:
         assert [row.kind for row in taken(world, order)] == ["undo"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_supervisor_may_die_after_every_call_and_each_order_is_taken_back_once() -> None:
     crash_everywhere(
         _taken_back,

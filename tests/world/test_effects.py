@@ -317,7 +317,7 @@ def test_a_service_that_answers_405_to_its_probe_strands_no_undo() -> None:
     assert not bank.taken
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_while_a_credential_is_refused_no_order_fails() -> None:
     bank = Bank()
     step = replace(bank.step, retry=Retry())

@@ -22,7 +22,7 @@ def whole_trace(broken: InvariantBroken) -> str:
     return Path(named).read_text(encoding="utf-8")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_order_may_be_polled_each_five_minutes_for_two_days() -> None:
     world = World(LONG)
     world.check_every = 10
@@ -33,7 +33,7 @@ def test_an_order_may_be_polled_each_five_minutes_for_two_days() -> None:
     assert world.task(order).state is TaskState.COMPLETED
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_events_without_time_between_them_end_a_run_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     handle = Processes.handle
 

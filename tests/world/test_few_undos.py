@@ -33,7 +33,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("seed", SHORT)
 def test_each_order_ends_as_it_must_though_undos_wait_for_room(seed: int, rooms: list[int]) -> None:
     Story(seed).run()

@@ -53,7 +53,7 @@ def test_the_past_ends_now_with_orders_that_completed_and_some_that_failed_for_o
     assert shop.world.post.alerts
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_orders_go_on_coming_and_fail_until_payment_is_held_and_repaired() -> None:
     shop, clock, _ = opened()
     before, failed = states(shop), shop.failed()
@@ -77,7 +77,7 @@ def test_orders_go_on_coming_and_fail_until_payment_is_held_and_repaired() -> No
     assert sorted(shop.completed(failed)) == sorted(failed)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_each_sentence_is_done_when_the_data_say_so() -> None:
     shop, clock, _ = opened()
     guide = ShopGuide(shop)
@@ -107,7 +107,7 @@ def test_each_sentence_is_done_when_the_data_say_so() -> None:
     assert guide.ending().startswith(f"Of the {len(failed)} orders that failed, {len(failed)} are")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_order_that_fails_later_belongs_to_the_last_sentence_too() -> None:
     shop, clock, _ = opened()
     guide = ShopGuide(shop)
@@ -135,7 +135,7 @@ def test_the_supervisor_passes_although_nothing_is_to_be_done() -> None:
     assert shop.world.processes.leases.read() != before
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_alert_of_the_present_is_handed_on() -> None:
     shop, clock, alerts = opened()
     pass_time(shop, clock, 5 * MINUTE)

@@ -290,7 +290,7 @@ def test_a_pass_of_a_killed_supervisor_is_not_made_and_the_next_one_is() -> None
 FUNCTIONS = ("submission", "scheduler", "supervisor", "charge", "ship")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_functions_that_are_killed_again_and_again_delay_orders_and_no_more() -> None:
     reads = 0
     for seed in range(20):
@@ -337,7 +337,7 @@ def deployed_over(seed: int) -> tuple[World, list[str]]:
     return world, orders
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_no_order_is_lost_or_fails_in_a_deployment_whose_versions_run_side_by_side() -> None:
     met: set[str] = set()
     for seed in range(6):
@@ -359,7 +359,7 @@ def test_no_order_is_lost_or_fails_in_a_deployment_whose_versions_run_side_by_si
     assert met == {NO_HANDLER, "UnknownAgent"}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_agent_that_gives_up_a_step_which_it_does_not_know_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -465,7 +465,7 @@ def test_a_deployment_of_an_agent_without_a_function_for_its_new_step_is_refused
     assert list(world.task(order).steps) == ["charge"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_long_run_of_one_archived_order_is_not_taken_for_endless() -> None:
     world = World(a_workflow(charge, on_failure=Archive()))
     world.on("charge").refuses("Closed")

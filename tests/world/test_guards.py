@@ -27,7 +27,7 @@ def unwritable(*_: object) -> int:
     raise TryAgain("the tables are down")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_outage_of_an_hour_fails_no_order() -> None:
     """Without the circuit, three attempts would count within a minute or two."""
     world = a_shop(Circuit())

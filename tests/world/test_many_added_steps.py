@@ -71,7 +71,7 @@ def test_an_order_whose_steps_add_one_another_in_a_loop_completes(times: int) ->
     world.all_is_well()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("times", TIMES)
 def test_such_an_order_that_fails_at_its_end_is_undone_from_its_last_step_to_its_first(
     times: int,

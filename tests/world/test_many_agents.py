@@ -42,7 +42,7 @@ def held_now_and_then(seed: int) -> tuple[World, list[str]]:
     return world, orders
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_charge_that_goes_from_agent_to_agent_whatever_happens_is_made_at_one_of_them() -> None:
     moved = 0
     for seed in range(WORLDS):

@@ -211,7 +211,7 @@ def test_ten_replies_whose_scheduler_dies_around_their_write_cost_no_attempt(fau
     assert sorted(sent) == sorted(f"{row}{n}" for row in "ab" for n in range(WIDTH))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_ten_replies_whose_scheduler_dies_while_it_sends_claim_nothing_twice() -> None:
     for nth in range(1, WIDTH + 1):
         world = wide()

@@ -68,7 +68,7 @@ def test_an_order_whose_wake_is_lost_checks_its_hold_itself_within_a_day() -> No
     assert 330 < ended_after(world, [order], released)[0] <= 1.1 * 86_400
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_urgent_orders_are_woken_first_then_those_that_have_waited_longest_at_the_rate() -> None:
     world = World(a_workflow(charge))
     world.check_every = 50
@@ -88,7 +88,7 @@ def test_urgent_orders_are_woken_first_then_those_that_have_waited_longest_at_th
     assert times[-1] - times[0] >= 3, "four seconds at the rate"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_new_hold_stops_the_waking() -> None:
     world = World(a_workflow(charge))
     world.check_every = 50

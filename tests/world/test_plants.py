@@ -82,7 +82,7 @@ def test_the_late_worlds_are_those_of_faults() -> None:
     assert SHOWN_BY.keys() <= {plant.what for plant in PLANTS}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize(
     "seed",
     [

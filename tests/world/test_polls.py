@@ -55,7 +55,7 @@ def test_a_job_that_is_done_at_the_fourth_look_completes_its_order() -> None:
     assert world.history("ord-1")[1].reason.startswith("convert: polled 4 times in 3 min")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_three_hundred_polls_are_two_rows_and_count_nothing() -> None:
     world = polling(times=300, within=timedelta(hours=6)).run()
     assert world.task("ord-1").state is TaskState.COMPLETED
@@ -130,7 +130,7 @@ def test_an_archived_order_goes_on_polling_when_it_is_resubmitted() -> None:
     assert world.task("ord-1").state is TaskState.COMPLETED
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_person_lets_a_job_be_polled_for_longer() -> None:
     world = polling(times=FOR_EVER)
     until_polled(world)

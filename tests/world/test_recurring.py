@@ -182,7 +182,7 @@ def test_two_supervisors_begin_an_order_that_waits_once() -> None:
         assert [row.kind for row in world.history(one)] in ([], ["run"])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("overlap", ["skip", "queue"])
 def test_in_random_worlds_each_run_has_one_fate_and_no_two_orders_are_open_at_once(
     overlap: str,

@@ -213,7 +213,7 @@ def test_a_signal_that_no_step_waits_for_and_an_event_without_an_id_are_refused(
         From(topic="x", id="order", signal="Paid!")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_crash_at_any_call_loses_no_record_and_makes_no_order_twice() -> None:
     def make(faults: Faults) -> World:
         return World(BY_BUCKET, faults=faults, sources=SOURCES)

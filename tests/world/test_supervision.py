@@ -171,7 +171,7 @@ CONTROL = ("read_board", "plan", "read_leases", "read_groups")
 
 @pytest.mark.parametrize(
     "calls",
-    [CONTROL, ("load",), ("due",), pytest.param(("save",), marks=pytest.mark.exhaustive)],
+    [CONTROL, ("load",), ("due",), pytest.param(("save",), marks=pytest.mark.verify)],
     ids=" ".join,
 )
 def test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back(

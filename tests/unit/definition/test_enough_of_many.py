@@ -45,7 +45,9 @@ def test_a_plan_without_them_is_as_it_was() -> None:
 
 def test_a_change_of_the_number_is_a_difference_of_plans() -> None:
     before, after = plan(AIR, SEA, BOOK), plan(AIR, SEA, step("book", AnyOf(AIR, SEA, enough=2)))
-    assert [one.sentence for one in differences(before, after)] == ["book: enough of after: 1, now 2"]
+    assert [one.sentence for one in differences(before, after)] == [
+        "book: enough of after: 1, now 2"
+    ]
 
 
 def test_a_signal_and_a_sleep_need_nothing_to_undo() -> None:
@@ -64,7 +66,10 @@ LATER = Sleep(name="later", for_=AIR.complete_within)
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: AnyOf(AIR, SEA, enough=3), "AnyOf has enough=3, which is above the number of its steps, 2"),
+        (
+            lambda: AnyOf(AIR, SEA, enough=3),
+            "AnyOf has enough=3, which is above the number of its steps, 2",
+        ),
         (lambda: AnyOf(AIR, enough=0), "AnyOf: enough must be"),
         (lambda: AnyOf(AIR, 7), "AnyOf has 7; it must have steps or their names"),  # type: ignore[arg-type]
         (lambda: step("a", enough=1), "enough needs for_each; of several steps, write after=AnyOf"),

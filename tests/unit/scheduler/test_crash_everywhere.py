@@ -113,7 +113,7 @@ def states(task: Task, but: Sequence[str]) -> dict[str, ProcessState]:
 
 
 def of_its_length(name: str) -> ParameterSet:
-    mark = pytest.mark.verify if name in LONG else pytest.mark.exhaustive
+    mark = pytest.mark.verify if name in LONG else pytest.mark.verify
     return pytest.param(name, marks=[] if name in SHORT else [mark])
 
 
@@ -165,7 +165,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     return crash_everywhere(whole, made, faults=faults, then=then).runs
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("name", [of_its_length(name) for name in STORIES])
 def test_every_order_comes_to_its_end_whatever_single_call_fails(
     name: str, record_property: Callable[[str, object], None]
@@ -175,7 +175,7 @@ def test_every_order_comes_to_its_end_whatever_single_call_fails(
     assert runs > 0
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
     None
 ):
@@ -209,7 +209,7 @@ def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
 
 
 @pytest.mark.parametrize(
-    "ahead", [-20, *(pytest.param(ahead, marks=pytest.mark.exhaustive) for ahead in (-1, 1, 20))]
+    "ahead", [-20, *(pytest.param(ahead, marks=pytest.mark.verify) for ahead in (-1, 1, 20))]
 )
 def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
     for name, story in STORIES.items():
@@ -218,7 +218,7 @@ def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
         check(story, world, task_without(name))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)

@@ -157,7 +157,7 @@ def check(plan: Plan, data: st.DataObject) -> None:
     "examples",
     [
         15,
-        pytest.param(50, marks=pytest.mark.exhaustive),
+        pytest.param(50, marks=pytest.mark.verify),
         pytest.param(300, marks=pytest.mark.verify),
     ],
 )

@@ -122,7 +122,7 @@ def replying(shells: Shells, reply: Reply, message: str) -> Act:
     return lambda faults: shells.scheduler(faults, instance="s1").reply(reply, message)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_two_messages_for_one_task_make_one_claim_and_one_request() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -133,7 +133,7 @@ def test_two_messages_for_one_task_make_one_claim_and_one_request() -> None:
         assert shells.task().version == 2, "one decision"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_one_message_delivered_twice_at_once_makes_one_claim_and_sends_no_other_request() -> None:
     """The second copy cannot know whether the first one lives, so it may repeat the request."""
     for order in ORDERS:
@@ -147,7 +147,7 @@ def test_one_message_delivered_twice_at_once_makes_one_claim_and_sends_no_other_
         assert len(sent) <= 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_two_inspections_of_an_overdue_step_count_one_failure_and_send_one_request() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -162,7 +162,7 @@ def test_two_inspections_of_an_overdue_step_count_one_failure_and_send_one_reque
         assert shells.requests() == [("first", record.locked_by)], order
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_an_inspection_beside_the_reply_never_undoes_it_nor_doubles_what_follows() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -180,7 +180,7 @@ def test_an_inspection_beside_the_reply_never_undoes_it_nor_doubles_what_follows
         assert ("second", task.step("second").locked_by) in shells.requests()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_supervisor_beside_a_scheduler_leaves_no_open_task_without_an_early_due_entry() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -201,7 +201,7 @@ def test_a_supervisor_beside_a_scheduler_leaves_no_open_task_without_an_early_du
         assert entry <= complete_by
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_two_supervisors_requeue_once() -> None:
     for order in ORDERS:
         shells = submitted(LINE)
@@ -235,7 +235,7 @@ def test_what_another_handler_has_sent_but_not_yet_cleared_is_not_sent_twice(end
     assert shells.task().owed == ()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 @pytest.mark.parametrize("end", [Outcome.SUCCEEDED, Outcome.PERMANENT])
 def test_every_status_arrives_whoever_is_quicker_with_sending_and_clearing(end: Outcome) -> None:
     """Two that clear at one instant may undo each other's clearing: it is sent again, not lost."""
@@ -265,7 +265,7 @@ def together(shells: Shells, *steps: str) -> Act:
     return lambda faults: shells.scheduler(faults, instance="s1").handle(arrived)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_replies_that_are_handled_together_beside_another_lose_none_and_claim_nothing_twice() -> (
     None
 ):
@@ -283,7 +283,7 @@ def test_replies_that_are_handled_together_beside_another_lose_none_and_claim_no
             assert lock == task.step(name).locked_by, order
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_the_same_replies_together_at_two_schedulers_at_once_are_handled_once() -> None:
     for order in ORDERS:
         shells = submitted(SIDE_BY_SIDE)
@@ -298,7 +298,7 @@ def test_the_same_replies_together_at_two_schedulers_at_once_are_handled_once() 
         }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_replies_that_are_handled_together_beside_an_inspection_are_not_overdue() -> None:
     for order in ORDERS:
         shells = submitted(SIDE_BY_SIDE)

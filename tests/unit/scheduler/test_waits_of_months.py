@@ -86,8 +86,8 @@ def ticks(now: int, end: int) -> Iterator[int]:
         LONGEST_DELAY,
         LONGEST_DELAY + 1,
         3 * HOUR,
-        pytest.param(90 * DAY, marks=pytest.mark.exhaustive),
-        pytest.param(365 * DAY, marks=pytest.mark.exhaustive),
+        pytest.param(90 * DAY, marks=pytest.mark.verify),
+        pytest.param(365 * DAY, marks=pytest.mark.verify),
     ],
 )
 def test_a_scheduled_task_starts_within_two_seconds_of_its_time_however_far_it_is(
@@ -147,7 +147,7 @@ def test_an_extended_wait_of_days_is_followed_by_one_more_attempt_and_then_by_it
     assert len(shells.requested()) == 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_task_that_waits_for_months_costs_its_passes_nothing() -> None:
     shells = Shells(plan(first), options=ProcessingOptions(start_at=T0 + 90 * DAY))
     shells.submit()

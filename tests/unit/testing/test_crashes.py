@@ -28,7 +28,7 @@ def well(world: World) -> None:
     assert world.standing(order_id) == ["reserve", "charge", "mail"]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_story_runs_once_for_each_call_and_each_fault_that_passes() -> None:
     crashes = crash_everywhere(well, make)
     passing = set(Fault) - {Fault.REFUSED}
@@ -37,7 +37,7 @@ def test_a_story_runs_once_for_each_call_and_each_fault_that_passes() -> None:
     assert crashes.runs > 4 * len(crashes.calls) - len(READS)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_faults_that_were_asked_for_are_the_only_ones() -> None:
     crashes = crash_everywhere(well, make, faults=[Fault.CRASH_AFTER])
     assert crashes.runs == len(crashes.calls)
@@ -53,7 +53,7 @@ def test_a_read_has_no_effect_that_could_be_unknown_and_only_messages_are_lost()
     assert all(applies(Fault.ANSWER_LOST, call) for call in CONDITIONAL_WRITES)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,7 +68,7 @@ def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     assert f"call {hit.number}, {hit.name}: {hit.fault}" in str(caught.value.world.trace), "when"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_story_that_says_more_than_the_kit_fails_with_its_own_words() -> None:
     def strict(world: World) -> None:
         well(world)

@@ -133,7 +133,7 @@ def names_of(task: Task) -> set[Invariant]:
     return {broken.invariant for broken in of_change(plan_of(SHOP), None, task, task.due_at)}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_soak_finds_that_good_messages_are_put_aside(monkeypatch: Patch) -> None:
     def rejects(body: str) -> Reply:
         reply = read_reply(body)
