@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from roundsman.definition.expressions import read_without_default
-from roundsman.definition.plan import NEWEST_PLAN_VERSION, Member, Quorum, read_plan
+from roundsman.definition.plan import NEWEST_PLAN_VERSION, Quorum, QuorumMember, read_plan
 from roundsman.definition.plan_differences import differences
 from roundsman.definition.workflow import AnyOf, Signal, Sleep, Step
 from roundsman.errors import DefinitionError
@@ -33,7 +33,7 @@ def test_the_plan_says_how_many_have_to_succeed_and_reads_it_back() -> None:
     }
     assert read_plan(made.text) == made
     assert made.quorums["air"] == Quorum(
-        "book", (Member(("air",), ("air",)), Member(("sea",), ("sea",))), 1
+        "book", (QuorumMember(("air",), ("air",)), QuorumMember(("sea",), ("sea",))), 1
     )
 
 

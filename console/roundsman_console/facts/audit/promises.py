@@ -41,7 +41,7 @@ class Promise(StrEnum):
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = (
         "Completed means that every step is Processed or Skipped, or in a part taken back, and of "
-        "many just as many Processed as are enough"
+        "many exactly as many as are enough are Processed"
     )
     TAKEN_BACK = "of a completed task, the part that is taken back is undone, and nothing else is"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.definition.plan import Member, Plan
+from roundsman.definition.plan import Plan, QuorumMember
 from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.engine.quorums import is_enough
 from roundsman.model.credit import credited_now
@@ -171,7 +171,7 @@ def completed(order: StoredOrder) -> Findings:
             )
 
 
-def _is_processed(task: Task, member: Member) -> bool:
+def _is_processed(task: Task, member: QuorumMember) -> bool:
     return any(task.step(one).process_state is ProcessState.PROCESSED for one in member.instances)
 
 

@@ -316,7 +316,7 @@ class StepPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class QuorumMember:
     """One of the steps of which enough have to succeed."""
 
     instances: tuple[str, ...]
@@ -333,7 +333,7 @@ class Quorum:
 
     step: str
     """The step that begins then, or the fan-out whose items they are."""
-    members: tuple[Member, ...]
+    members: tuple[QuorumMember, ...]
     enough: int
 
 
@@ -402,13 +402,13 @@ class Plan:
                 yield Quorum(step.name, members, step.enough_before)
             if step.enough is not None and step.name in self.fan_outs:
                 parts = map(self._with_added, self.instances(step.name))
-                items = tuple(Member(name[:1], name) for name in parts)
+                items = tuple(QuorumMember(name[:1], name) for name in parts)
                 yield Quorum(step.name, items, step.enough)
 
-    def _member(self, name: str) -> "Member":
+    def _member(self, name: str) -> "QuorumMember":
         instances = self.instances(name)
         may_fail = self.steps[instances[0]].may_fail(len(instances))
-        return Member(
+        return QuorumMember(
             instances, tuple(chain.from_iterable(map(self._with_added, instances))), may_fail
         )
 

@@ -15,7 +15,7 @@ from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
-from roundsman.engine.quorums import has_failed, lost
+from roundsman.engine.quorums import Losses, has_failed, losses
 from roundsman.engine.request_deadlines import first_sent_at
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
@@ -82,12 +82,14 @@ def _too_few(context: DecisionContext, step: StepPlan, count: int) -> str | None
 
 def why_needed(context: DecisionContext, step: StepPlan) -> str | None:
     """Why a step that would be skipped is needed, in words; None if it is not."""
-    found = lost(context.plan, context.decision.step, step.name, more=True)
-    if found is None or found[0] <= found[1]:
+    found = losses(context.plan, context.decision.step, step.name, more=True)
+    if found is None or not found.too_many:
         return None
     quorum = context.plan.quorums[step.name]
     many = len(quorum.members)
-    return f"{quorum.enough} of {many} have to succeed before {quorum.step}, and {found[0]} cannot"
+    return (
+        f"{quorum.enough} of {many} have to succeed before {quorum.step}, and {found.failed} cannot"
+    )
 
 
 def list_is_known(plan: Plan, task: Task, step: StepPlan) -> bool:
@@ -243,12 +245,12 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     if context.decision.ending is not None:
         return None
     counted = _failed_items(context, step)
-    if counted is None or counted[0] > counted[1]:  # then all of it is one of many, or is needed
-        counted = lost(context.plan, context.decision.step, step.name)
-    if counted is None or counted[0] > counted[1]:
+    if counted is None or counted.too_many:  # then all of it is one of many, or is needed
+        counted = losses(context.plan, context.decision.step, step.name)
+    if counted is None or counted.too_many:
         return None
-    failed, may_fail = counted
-    return f"left out ({failed} of {may_fail} that may fail){effect_may_stand(context, step)}"
+    left_out = f"left out ({counted.failed} of {counted.may_fail} that may fail)"
+    return f"{left_out}{effect_may_stand(context, step)}"
 
 
 def effect_may_stand(context: DecisionContext, step: StepPlan) -> str:
@@ -262,8 +264,8 @@ def may_be_skipped(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the task can go on without the step, whatever its error."""
     if context.decision.ending is not None:
         return False
-    found = lost(context.plan, context.decision.step, step.name)
-    return found is None or found[0] <= found[1]
+    found = losses(context.plan, context.decision.step, step.name)
+    return found is None or not found.too_many
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:
@@ -277,10 +279,10 @@ def leave_out(context: DecisionContext, step: StepPlan) -> None:
         context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
 
 
-def _failed_items(context: DecisionContext, step: StepPlan) -> tuple[int, int] | None:
+def _failed_items(context: DecisionContext, step: StepPlan) -> Losses | None:
     """How many items of the step's fan-out have failed, and how many may; None if it is no item."""
     if step.item_of is None:
         return None
     items = context.plan.instances(step.item_of)
     failed = sum(has_failed(context.decision.step(name)) for name in items)
-    return failed, step.may_fail(len(items))
+    return Losses(failed, step.may_fail(len(items)))

@@ -10,9 +10,9 @@ All of that follows from the plan and the records; nothing is stored about a quo
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from roundsman.definition.plan import Member, Plan, Quorum, StepPlan
+from roundsman.definition.plan import Plan, Quorum, QuorumMember, StepPlan
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord, Task
@@ -69,8 +69,20 @@ def is_unneeded(plan: Plan, step: Records, before: Records, name: str) -> bool:
     return len(kept) == quorum.enough and mine not in kept
 
 
-def lost(plan: Plan, step: Records, name: str, *, more: bool = False) -> tuple[int, int] | None:
-    """How many members of the step's quorum have failed, and how many may fail.
+class Losses(NamedTuple):
+    """How many of some steps have failed, and how many may fail."""
+
+    failed: int
+    may_fail: int
+
+    @property
+    def too_many(self) -> bool:
+        """Whether more have failed than may."""
+        return self.failed > self.may_fail
+
+
+def losses(plan: Plan, step: Records, name: str, *, more: bool = False) -> Losses | None:
+    """Return how many members of the step's quorum have failed, and how many may.
 
     `more` counts the step's own member as failed. None if the step is no member.
     """
@@ -80,20 +92,20 @@ def lost(plan: Plan, step: Records, name: str, *, more: bool = False) -> tuple[i
     failed = sum(
         _is_lost(member, step) or (more and name in member.names) for member in quorum.members
     )
-    return failed, len(quorum.members) - quorum.enough
+    return Losses(failed, len(quorum.members) - quorum.enough)
 
 
-def _has_succeeded(member: Member, step: Records) -> bool:
+def _has_succeeded(member: QuorumMember, step: Records) -> bool:
     records = [step(name) for name in member.names]
     states = {record.process_state for record in records}
     return ProcessState.PROCESSED in states and all(record.done for record in records)
 
 
-def _is_lost(member: Member, step: Records) -> bool:
+def _is_lost(member: QuorumMember, step: Records) -> bool:
     """Whether more of the member have failed than may."""
     failed = [name for name in member.names if has_failed(step(name))]
     return len(failed) > member.may_fail or any(one not in member.instances for one in failed)
 
 
-def _finished_at(member: Member, step: Records) -> int:
+def _finished_at(member: QuorumMember, step: Records) -> int:
     return max(step(name).finished_at or 0 for name in member.names)

@@ -83,8 +83,7 @@ def _refused(
     context: DecisionContext, step: StepPlan, error: StepError, why: str, effect: Effect | None
 ) -> None:
     """Handle a failure for good: at the next agent, after a wait, or by giving up."""
-    moves = {error.type, ANY} & {*step.next_agent_on} or _moves_on(step, error)
-    if moves and begin_at_next_agent(context, step, error, why):
+    if _moves_on(step, error) and begin_at_next_agent(context, step, error, why):
         return
     window = context.decision.step(step.name).retry_window
     refused = FailedAttempt(error=error, words=why, window=window, effect=effect)
@@ -94,7 +93,9 @@ def _refused(
 
 
 def _moves_on(step: StepPlan, error: StepError) -> bool:
-    return isinstance(step.follows(error.type), NextAgentPlan)
+    """Whether the step goes on at its next agent after this refusal."""
+    named = error.type in step.next_agent_on or ANY in step.next_agent_on
+    return named or isinstance(step.follows(error.type), NextAgentPlan)
 
 
 def _waited(context: DecisionContext, step: StepPlan, attempt: FailedAttempt) -> bool:
