@@ -160,7 +160,12 @@ def test_each_fault_is_met_by_every_scenario() -> None:
 
 
 @pytest.mark.parametrize(
-    "every", [29, *(pytest.param(every, marks=pytest.mark.verify) for every in (7, 1))]
+    "every",
+    [
+        29,
+        pytest.param(7, marks=pytest.mark.exhaustive),
+        pytest.param(1, marks=pytest.mark.verify),
+    ],
 )
 def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
     open_stage: Open, record_property: Record, every: int

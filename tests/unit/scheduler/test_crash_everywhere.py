@@ -23,6 +23,59 @@ from tests.support.machine_world import step, workflow
 SECONDS = timedelta(seconds=1)
 
 
+LONG = (
+    "a breaker that opens before an undo",
+    "a call that is done late",
+    "a declined card beside a step",
+    "a job that is polled",
+    "a job that is polled, and is cancelled",
+    "a part of it is taken back after an undo that failed",
+    "a part of it is taken back",
+    "a callback that its agent reminds of",
+    "a scheduled start",
+    "a scheduler that is behind",
+    "a scheduler that is down",
+    "a service that hangs for ever",
+    "a signal that comes while its step waits, twice",
+    "a signal that never comes",
+    "a sleep between two steps",
+    "a sleep, and an order that is cancelled meanwhile",
+    "a start in a day",
+    "a step for each item",
+    "a step that shows progress",
+    "an agent that did it before another one stands in",
+    "an item that is left out",
+    "an agent that another one stands in for",
+    "an agent that hangs",
+    "an agent whose service promises that it did nothing",
+    "an answer that is lost",
+    "an undo",
+    "an undo beside a step",
+    "an undo is asked for",
+    "an undo is asked for after a failure",
+    "an undo is asked for after the lifetime of a key",
+    "an undo of a call that is done late",
+    "an undo of a lost answer",
+    "an undo that fails at first",
+    "an undo that fails for good",
+    "cancelled by an operator",
+    "cancelled by the application without undo",
+    "cancelled by the application",
+    "exhausted attempts",
+    "more items fail than may",
+    "parallel steps and a condition",
+    "resolved by a person",
+    "resubmitted",
+    "resubmitted after an undo that failed",
+    "resubmitted with a correction",
+    "resubmitted again after an undo",
+    "resubmitted under another plan",
+    "steps that are added",
+    "steps that are added and undone",
+    "three steps side by side, and one behind each",
+    "two agents that fail",
+)
+"""They take most of the time: the same calls in the same places, a few times more."""
 SHORT = (
     "a declined card",
     "a transient fault",
@@ -30,7 +83,7 @@ SHORT = (
     "success with retention zero",
     "success without replyTo",
 )
-"""What `make test` tries, of each kind one or more; the others are in `make verify`."""
+"""What `make test` tries, of each kind one or more; the others are in `make check`."""
 
 
 def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
@@ -60,7 +113,8 @@ def states(task: Task, but: Sequence[str]) -> dict[str, ProcessState]:
 
 
 def of_its_length(name: str) -> ParameterSet:
-    return pytest.param(name, marks=[] if name in SHORT else [pytest.mark.verify])
+    mark = pytest.mark.verify if name in LONG else pytest.mark.exhaustive
+    return pytest.param(name, marks=[] if name in SHORT else [mark])
 
 
 def check(story: Story, world: World, before: Task) -> None:
@@ -111,7 +165,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     return crash_everywhere(whole, made, faults=faults, then=then).runs
 
 
-@pytest.mark.verify
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [of_its_length(name) for name in STORIES])
 def test_every_order_comes_to_its_end_whatever_single_call_fails(
     name: str, record_property: Callable[[str, object], None]
@@ -121,7 +175,7 @@ def test_every_order_comes_to_its_end_whatever_single_call_fails(
     assert runs > 0
 
 
-@pytest.mark.verify
+@pytest.mark.exhaustive
 def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
     None
 ):
@@ -155,7 +209,7 @@ def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
 
 
 @pytest.mark.parametrize(
-    "ahead", [-20, *(pytest.param(ahead, marks=pytest.mark.verify) for ahead in (-1, 1, 20))]
+    "ahead", [-20, *(pytest.param(ahead, marks=pytest.mark.exhaustive) for ahead in (-1, 1, 20))]
 )
 def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
     for name, story in STORIES.items():
@@ -164,7 +218,7 @@ def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
         check(story, world, task_without(name))
 
 
-@pytest.mark.verify
+@pytest.mark.exhaustive
 def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)
