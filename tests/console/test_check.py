@@ -131,7 +131,7 @@ def test_a_step_after_enough_of_many_is_no_problem_and_a_wrong_one_is_one_senten
     change(workflow, "AnyOf(shop_stock)", "AnyOf(shop_stock, enough=2)")
     code, output = check()
     assert code == 1
-    assert "enough=2 is above that" in output
+    assert "enough=2, which is above the number of its steps, 1" in output
 
 
 @pytest.mark.exhaustive
