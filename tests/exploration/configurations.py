@@ -392,9 +392,8 @@ SMALL: dict[str, Configuration] = {
 }
 VERIFY: dict[str, Configuration] = {
     "one of two steps is enough, a crash": replace(ONE_OF_TWO, crashes=1),
-    "one of two steps is enough, cancelled, resubmitted or taken back": replace(
-        ONE_OF_TWO, commands=asked("cancel", "resubmit", "take back")
-    ),
+    "one of two steps is enough, cancelled": replace(ONE_OF_TWO, commands=asked("cancel")),
+    "one of two steps is enough, taken back": replace(ONE_OF_TWO, commands=asked("take back")),
     "one of two items is enough, their replies together, a crash": replace(
         ONE_ITEM, crashes=1, together=True
     ),

@@ -1,5 +1,6 @@
 """Enough of many: a step begins when enough of those before it succeeded, and the rest stops."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -285,6 +286,45 @@ def test_a_task_that_is_undone_undoes_all_of_them() -> None:
         world.succeeds(name)
     assert world.task_state() is TaskState.UNDONE
     assert states(world, *stories.CARRIERS) == [P.UNDONE] * 3
+
+
+def test_one_that_was_not_needed_and_is_undone_with_all_the_rest_stays_left_out() -> None:
+    world = asked()
+    world.succeeds("air", {"price": 3})
+    world.is_refused("book")
+    world.succeeds("sea", {"price": 1})
+    world.succeeds("road")
+    world.succeeds("book")
+    assert states(world, *stories.CARRIERS) == [P.UNDOING] * 3
+    for name in ("sea", "road", "air"):
+        world.succeeds(name)
+    assert world.task_state() is TaskState.UNDONE
+    assert world.record("sea").after_undo is AfterUndo.SKIPPED
+    assert world.record("air").after_undo is None
+
+
+def test_its_undo_waits_for_what_comes_after_once_all_is_undone() -> None:
+    world = asked(compensation=replace(FENCED, retry=stories.THRICE))
+    world.succeeds("air")
+    world.succeeds("sea")
+    world.fails("sea")
+    world.is_refused("book")
+    world.succeeds("road")
+    assert requests_in(world.wait_until(world.record("sea").not_before).start()) == []
+    assert set(requests_in(world.succeeds("book"))) == set(stories.CARRIERS)
+
+
+def test_one_that_was_to_go_on_at_another_agent_is_undone_with_the_rest() -> None:
+    sea = step("sea", agents=("sea", "pier"), compensation=FENCED, next_agent_on=("CardDeclined",))
+    air = step("air", agent="air", compensation=FENCED)
+    world = begun(sea, air, step("book", AnyOf(sea, air)), on_failure=Undo())
+    world.is_refused("sea")
+    assert world.record("sea").after_undo is AfterUndo.NEXT_AGENT
+    world.ask_undo()
+    for name in ("air", "air", "sea"):
+        world.succeeds(name)
+    assert world.task_state() is TaskState.UNDONE
+    assert world.record("sea").after_undo is None
 
 
 def test_a_person_says_that_one_has_happened_and_it_counts() -> None:

@@ -85,7 +85,7 @@ def _park(context: DecisionContext, step: StepPlan, why: str, again_in: int | No
     since = now if record.held_since is None else record.held_since
     at = next_check(context, step, now)
     if again_in is not None:
-        at = min(at, now + max(again_in, now - since))  # ever later, if that is no use
+        at = min(at, now + again_in)
     decision.move(
         step.name,
         StepEvent.HELD,
