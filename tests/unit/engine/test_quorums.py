@@ -327,6 +327,21 @@ def test_one_that_was_to_go_on_at_another_agent_is_undone_with_the_rest() -> Non
     assert world.record("sea").after_undo is None
 
 
+def test_one_that_may_have_been_performed_before_a_restore_is_undone_although_it_never_began() -> (
+    None
+):
+    road = step("road", agent="road", compensation=FENCED)
+    air = step("air", agent="air", compensation=FENCED)
+    world = World(plan(air, road, step("book", AnyOf(air, road)), on_failure=Undo()))
+    world.hold("road", 3600).start()
+    assert world.state("road") is P.PENDING
+    marked = replace(world.record("road"), outcome_unknown=True)
+    world.task = replace(world.task, steps={**world.task.steps, "road": marked})
+    world.release("road").succeeds("air")
+    assert world.state("road") is P.UNDOING
+    assert world.record("road").started_at is not None
+
+
 def test_a_person_says_that_one_has_happened_and_it_counts() -> None:
     world = asked()
     world.resolve("sea", result={"price": 2})
