@@ -22,7 +22,7 @@ from roundsman.engine.due import (
 )
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import DAY
-from roundsman.model.situations import Asleep, End, Ended, Parked
+from roundsman.model.situations import SEVERAL, TURN, Asleep, End, Ended, Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, UNDO, Operation, Owed, StepRecord, Task, Termination
 from tests.support.machine_world import T0, plan, step
@@ -276,9 +276,9 @@ def test_what_is_over_has_an_order_with_an_expiry_once_orders_are_not_kept_for_e
     assert with_order_expiry(found, retention) == replace(found, order_expires=after)
 
 
-def parked(operation: Operation = PERFORM) -> StepRecord:
-    """A step that is parked for the agent `worker` since T0."""
-    waits = Parked(not_before=T0 + 50, claim_by=T0 + 80, since=T0, held_for="worker")
+def parked(operation: Operation = PERFORM, target: str = "worker") -> StepRecord:
+    """A step that is parked since T0, for the agent `worker` if no other target is given."""
+    waits = Parked(not_before=T0 + 50, claim_by=T0 + 80, since=T0, held_for=target)
     return StepRecord(situation=waits, operation=operation)
 
 
@@ -288,6 +288,13 @@ def test_a_task_that_is_ending_waits_only_for_agents_of_its_undos() -> None:
     assert parked_for(task(a=waiting(None, T0 + 80))) is None
     assert parked_for(replace(performs, ending=ENDING)) is None
     assert parked_for(replace(undoes, ending=ENDING)) == ParkedFor("worker", T0)
+
+
+def test_a_task_whose_turn_it_is_not_waits_for_that_whatever_else_it_waits_for() -> None:
+    waits = task(a=parked(target=TURN), b=parked())
+    assert parked_for(replace(waits, limit="its key")) == ParkedFor(TURN, T0)
+    assert parked_for(waits) == ParkedFor(SEVERAL, T0), "it has no limit any more"
+    assert parked_for(replace(task(a=parked()), limit="its key")) == ParkedFor("worker", T0)
 
 
 def test_a_task_that_has_ended_waits_for_nothing() -> None:

@@ -71,6 +71,7 @@ FULL = Task(
     used_rounds={"gone": 1},
     order_expires=True,
     failure="f-1a2b3c4d",
+    limit="its key",
 )
 
 
@@ -95,6 +96,7 @@ def test_what_comes_from_the_order_is_removed_and_the_rest_stays_as_it_was() -> 
             TaskState.UNDONE, "(erased)", "a", True, StepError("CardDeclined", "(erased)")
         ),
         "corrections": (),
+        "limit": None,
         "erased_at": T0 + DAY,
         "erased_by": "ann: request 17",
         "command_ids": ("c-0", "c-1"),
