@@ -7,14 +7,16 @@ import pytest
 from roundsman.definition.plan import LimitPlan
 from roundsman.definition.workflow import Archive, Limit, Undo
 from roundsman.engine.agent_holds import CHECK_SPREAD, CHECKED_EVERY
+from roundsman.engine.newly_owed import fitting_owed
 from roundsman.engine.order_limit import limit_key
 from roundsman.model.events import InspectAt, StartTask, WakeOrder
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.order_limit import LOOKS_AGAIN_IN, Turn
+from roundsman.model.record_limits import MOST_OWED
 from roundsman.model.situations import TURN, Parked
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import TURN_ENDS, Effect
+from roundsman.model.task import TURN_ENDS, Effect, Owed
 from tests.support.coping_stories import FENCED
 from tests.support.machine_world import World, plan, requests_in, step
 
@@ -243,6 +245,12 @@ def test_an_order_that_is_under_way_owes_no_end_of_its_turn() -> None:
     world.succeeds("a")
     assert not [one for one in world.task.owed if one.kind == TURN_ENDS]
     assert (world.task.has_turn, world.task.turns) == (True, 0)
+
+
+def test_the_end_of_a_turn_is_owed_however_much_else_is() -> None:
+    turn = Owed(TURN_ENDS, "ord-1", 1, 0, "its key")
+    statuses = tuple(Owed("status", "failed", seq, 0, "") for seq in range(2, MOST_OWED + 3))
+    assert fitting_owed((turn, *statuses)) == (turn, *statuses[-MOST_OWED:])
 
 
 def test_an_order_that_is_being_undone_waits_for_no_turn_and_wakes_nobody() -> None:
