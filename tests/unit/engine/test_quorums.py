@@ -127,6 +127,12 @@ def test_a_signal_or_a_time_whichever_comes_first(first: str) -> None:
     assert world.task_state() is TaskState.COMPLETED
 
 
+def test_a_look_that_ends_the_sleep_ends_the_wait_for_the_signal_as_well() -> None:
+    world = stories.a_signal_or_a_time().wait(600)
+    world.inspect()
+    assert states(world, "accepted", "late") == [P.SKIPPED, P.PROCESSED]
+
+
 def test_a_signal_counts_that_is_handled_at_the_instant_at_which_the_time_is_over() -> None:
     world = stories.a_signal_or_a_time().wait(600)
     world.signal("accepted", {"yes": True})
