@@ -34,7 +34,7 @@ from roundsman_dev.project.upgrade import (
 )
 from roundsman_dev.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
-from tests.support.forked import CommandLine
+from tests.support.forked import TESTS, CommandLine
 from tests.support.waiting_application import let_it_wait
 
 TEMPLATE = Path("template.yaml")
@@ -108,10 +108,10 @@ def test_agents_with_commas_between_them_are_alternatives_for_one_step(folder: P
 
 @pytest.mark.exhaustive
 def test_an_application_whose_agents_are_alternatives_is_sound_and_its_tests_pass(
-    folder: Path,
+    folder: Path, forked: CommandLine
 ) -> None:
     assert types("init", "shop", "--agent", "payment,payment_backup").exit_code == 0
-    passed = run_tests(folder / "shop", "tests/test_workflows.py", "tests/test_check.py")
+    passed = run_tests(folder / "shop", forked, "tests/test_workflows.py", "tests/test_check.py")
     assert passed.returncode == 0, passed.stdout
 
 
@@ -534,7 +534,7 @@ def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, mes
 
 
 @pytest.mark.exhaustive
-def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
+def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path, forked: CommandLine) -> None:
     added = types("add", "workflow", "returns", "--agent", "stock", "--yes")
     assert "make events/returns.json such an order" in added.stdout
     event = json.loads((shop / "events/returns.json").read_text())
@@ -548,7 +548,7 @@ def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
         .replace("on_failure=Undo()", "on_failure=Archive()")
         .replace("Step, Text, Undo, Workflow", "Archive, Step, Text, Workflow")
     )
-    failed = run_tests(shop)
+    failed = run_tests(shop, forked)
     assert failed.returncode == 1
     assert (
         "events/returns.json is not an order of returns: returns-1 was never taken; rejected: "
@@ -556,12 +556,14 @@ def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
     )
     del event["customer"]
     (shop / "events/returns.json").write_text(json.dumps(event | {"guest": "A. Reader"}))
-    passed = run_tests(shop)
+    passed = run_tests(shop, forked)
     assert passed.returncode == 0, passed.stdout
 
 
 @pytest.mark.verify
-def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> None:
+def test_the_tests_of_an_application_pass_where_its_steps_wait(
+    shop: Path, forked: CommandLine
+) -> None:
     workflow = shop / "layers/workflows/workflows/shop.py"
     before, last = workflow.read_text().split("shop_payment = Step(")
     before = before.replace("import Compensation, Step", "import Archive, Compensation, Step")
@@ -575,16 +577,18 @@ def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> No
     code = code.replace("import Agent, Json", "import Agent, Callback, Json")
     asks = "    _create(request)\n    return Callback(within=timedelta(minutes=30))"
     agent.write_text(code.replace("    return _create(request)", asks))
-    passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
+    passed = run_tests(shop, forked, "tests/test_workflows.py", "tests/test_stack.py")
     assert passed.returncode == 0, passed.stdout
 
 
 @pytest.mark.exhaustive
-def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) -> None:
+def test_the_tests_of_an_application_pass_with_every_kind_of_wait(
+    shop: Path, forked: CommandLine
+) -> None:
     """A poll, a callback, a signal, long sleeps, the last of which ends it, and added steps."""
     let_it_wait(shop)
     passed = run_tests(
-        shop, "tests/test_workflows.py", "tests/test_stack.py", "tests/test_check.py"
+        shop, forked, "tests/test_workflows.py", "tests/test_stack.py", "tests/test_check.py"
     )
     assert passed.returncode == 0, passed.stdout
     assert "5 passed" in passed.stdout
@@ -593,26 +597,20 @@ def test_the_tests_of_an_application_pass_with_every_kind_of_wait(shop: Path) ->
 @pytest.mark.verify
 @pytest.mark.parametrize("may_fail", ["tolerate=2", "enough=1"])
 def test_the_tests_of_an_application_pass_where_its_last_step_may_fail(
-    shop: Path, may_fail: str
+    shop: Path, forked: CommandLine, may_fail: str
 ) -> None:
     workflow = shop / "layers/workflows/workflows/shop.py"
     before, last = workflow.read_text().split("shop_payment = Step(")
     items = f'for_each="[`1`, `2`]", {may_fail},'
     workflow.write_text(f"{before}shop_payment = Step(\n    {items}{last}")
-    passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
+    passed = run_tests(shop, forked, "tests/test_workflows.py", "tests/test_stack.py")
     assert passed.returncode == 0, passed.stdout
 
 
-def run_tests(shop: Path, *files: str) -> "subprocess.CompletedProcess[str]":
+def run_tests(shop: Path, forked: CommandLine, *files: str) -> "subprocess.CompletedProcess[str]":
     """Run tests of the application, those in memory by default, in a process of their own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    return subprocess.run(
-        [*command, *(files or ["tests/test_workflows.py"])],
-        cwd=shop,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    chosen = files or ("tests/test_workflows.py",)
+    return forked.run(shop, "-q", "-p", "no:cacheprovider", *chosen, command=TESTS)
 
 
 def test_files_are_edited_after_a_question_only(
@@ -695,7 +693,7 @@ def test_a_workflow_that_is_added_to_an_agent_of_its_own_form_runs(
     path.write_text(code)
     assert types("add", "workflow", "returns", "--agent", "stock", "--yes").exit_code == 0
     assert checks(shop, forked) == (0, {"problems": []})
-    passed = run_tests(shop)
+    passed = run_tests(shop, forked)
     assert passed.returncode == 0, passed.stdout
 
 

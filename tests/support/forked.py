@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 COMMAND = "from roundsman_console.main import app; app()"
+TESTS = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
 
 SERVER = """
-import json, os, sys, traceback
+import json, os, pytest, sys, traceback
 import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman_dev.check
 import roundsman_dev.check.project, roundsman_dev.template
 import roundsman_dev.check.command, roundsman_dev.local, roundsman_console.main
@@ -62,8 +63,13 @@ class CommandLine:
     asks: IO[str]
     answers: IO[str]
 
-    def run(self, cwd: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run `roundsman` with these words in this folder, and this process's environment."""
+    def run(
+        self, cwd: Path, *words: str, command: str = COMMAND
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run `roundsman` with these words in this folder, and this process's environment.
+
+        Or another command, in Python.
+        """
         with TemporaryDirectory() as folder:
             out, err = (Path(folder) / name for name in ("stdout", "stderr"))
             asked = {
@@ -72,7 +78,7 @@ class CommandLine:
                 "stdout": str(out),
                 "stderr": str(err),
                 "words": words,
-                "command": COMMAND,
+                "command": command,
             }
             self.asks.write(json.dumps(asked) + "\n")
             self.asks.flush()
