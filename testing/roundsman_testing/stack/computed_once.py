@@ -4,9 +4,10 @@ All of it follows from AWS's descriptions of its services, which no test changes
 request and answer is the same as without, only sooner.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 from botocore.client import ClientCreator
@@ -30,12 +31,19 @@ from moto.core.serialize import (
 )
 from moto.core.utils import camelcase_to_underscores, method_names_from_class
 
+_Node: TypeAlias = dict[str, Any]
+"""A node of botocore's tree of handlers."""
+
 _NOT_THERE = object()
 _init_aliaser = EventAliaser.__init__
 # botocore's types leave out private names.
 _load_service_model = ClientCreator._load_service_model  # type: ignore[attr-defined]
 _create_methods = ClientCreator._create_methods  # type: ignore[attr-defined]
-_copy_handlers = _PrefixTrie._recursive_copy
+_copy_handlers, _append, _remove = (
+    _PrefixTrie.__copy__,
+    _PrefixTrie.append_item,
+    _PrefixTrie.remove_item,
+)
 pick = AttributePicker.__call__
 write_structure = BaseJSONSerializer._serialize_type_structure
 
@@ -98,20 +106,35 @@ def _with_known_aliases(
         self._alias_name_cache = _aliases  # type: ignore[attr-defined]  # private
 
 
-def _copied_handlers(self: object, node: Mapping[str, object]) -> dict[str, object]:
-    """A copy of what handles events, which each client has of its own.
+def _shared_handlers(self: _PrefixTrie) -> _PrefixTrie:
+    """What handles events, for another client: the same, until one of the two is changed.
 
-    Without asking `copy` about each of hundreds of lists.
+    A copy for each client would be one of hundreds of lists.
     """
-    copied: dict[str, object] = {}
-    for key, value in node.items():
-        if type(value) is NodeList:
-            copied[key] = NodeList(*map(list, value))
-        elif isinstance(value, dict):
-            copied[key] = _copied_handlers(self, value)
-        else:
-            copied[key] = value
-    return copied
+    shared = _PrefixTrie()
+    shared._root = self._root
+    return shared
+
+
+def _append_handler(self: _PrefixTrie, key: str, value: object, section: int = 1) -> None:
+    """Add a handler, on a path of its own."""
+    self._root = _with_own_path(self._root, key.split("."))
+    _append(self, key, value, section)
+
+
+def _remove_handler(self: _PrefixTrie, key: str, value: object) -> None:
+    """Remove a handler, on a path of its own."""
+    self._root = _with_own_path(self._root, key.split("."))
+    _remove(self, key, value)
+
+
+def _with_own_path(node: _Node, path: Sequence[str]) -> _Node:
+    """A copy of a node and of those below it on a path; all others are shared."""
+    children = dict(node["children"])
+    if path and path[0] in children:
+        children[path[0]] = _with_own_path(children[path[0]], path[1:])
+    values = node["values"] and NodeList(*map(list, node["values"]))
+    return {"chunk": node["chunk"], "children": children, "values": values}
 
 
 def picked(self: AttributePicker, context: AttributePickerContext) -> object:
@@ -177,7 +200,9 @@ REPLACED: Mapping[str, tuple[object, object]] = {
     "botocore.client.ClientCreator._create_methods": (_create_methods, _methods_of),
     "botocore.regions.EndpointProvider": (EndpointProvider, _endpoint_provider),
     "botocore.hooks.EventAliaser.__init__": (_init_aliaser, _with_known_aliases),
-    "botocore.hooks._PrefixTrie._recursive_copy": (_copy_handlers, _copied_handlers),
+    "botocore.hooks._PrefixTrie.__copy__": (_copy_handlers, _shared_handlers),
+    "botocore.hooks._PrefixTrie.append_item": (_append, _append_handler),
+    "botocore.hooks._PrefixTrie.remove_item": (_remove, _remove_handler),
     # For each part of the user agent's header, in each request.
     "botocore.useragent.sanitize_user_agent_string_component": (
         sanitize_user_agent_string_component,

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
@@ -130,6 +131,22 @@ def test_an_emitter_is_copied_with_its_handlers_and_shares_no_list_of_them(
     assert heard(theirs) == after
     assert sorted(after) == ["added to the copy", "first", "last", "service"]
     assert "added to the copy" not in heard(original)
+
+
+def test_what_a_copy_of_an_emitter_no_longer_calls_the_original_still_calls() -> None:
+    seen: list[str] = []
+    original = HierarchicalEmitter()
+    for name in ("one", "other"):
+        original.register("before-call.sqs", partial(_note, seen, name), unique_id=name)
+    ours = copy.copy(original)
+    ours.unregister("before-call.sqs", unique_id="one")
+    for emitter in (ours, original):
+        emitter.emit("before-call.sqs.SendMessage")
+    assert seen == ["other", "one", "other"]
+
+
+def _note(seen: list[str], name: str, **_: object) -> None:
+    seen.append(name)
 
 
 @pytest.mark.exhaustive
