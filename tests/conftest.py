@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from roundsman.aws import clients
 from roundsman_console.base.hints import remember_stack
 from roundsman_testing.stack.computed_once import computed_once
+from tests.support.short_way import short_way
 
 pytest_plugins = ["tests.support.dynamodb_local", "pytester"]
 
@@ -69,7 +70,7 @@ def session_without_real_aws() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def aws_described_once() -> Iterator[None]:
     """botocore reads the descriptions of services once, and not again in each test."""
-    with computed_once():
+    with computed_once(), short_way():
         yield
 
 
