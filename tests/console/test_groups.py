@@ -7,10 +7,18 @@ import pytest
 from roundsman.alerts.group import opened
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.failure import Group, failure_of
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
+from roundsman_console.faces.commands.groups import print_group
 from roundsman_console.facts.agent.reading import AgentNow
 from roundsman_console.facts.group import reading as groups
 from roundsman_console.facts.group.next_commands import commands_of
-from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.group.reading import (
+    OVER_WITH_ORDERS,
+    GroupNow,
+    find_group,
+    list_groups,
+)
 from roundsman_console.facts.orders.counts import Count
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
@@ -91,6 +99,36 @@ def test_a_group_that_nobody_stands_in_is_calm_then_over_then_unknown() -> None:
     assert over is not None
     assert (calm.standing, over.standing) == ("calm", "over")
     assert shown(0, []) is None
+
+
+def undone(task_id: str) -> Task:
+    ended = replace(archived(task_id), state=TaskState.UNDONE)
+    failure = failure_of(ended)
+    return replace(ended, failure=failure.group if failure else None)
+
+
+def test_undone_orders_whose_group_is_not_listed_any_more_are_over_on_its_page_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The supervisor removes the row of such a group once few orders were undone in an hour."""
+    task, shelves = undone("ord-1"), Shelves()
+    shelves.put(task)
+    stack = shelves.stack()
+    rows = Rows([])
+    stack.__dict__.update(groups=rows, plans=Plans())
+    assert list_groups(stack, AGENTS, AT) == []
+    found = find_group(stack, str(task.failure), AGENTS, AT)
+    assert found is not None
+    assert (found.how, found.count, found.standing) == ("undone", Count(1), "over")
+    print_group(found)
+    assert OVER_WITH_ORDERS in " ".join(capsys.readouterr().out.split())
+    rows.rows = [row(1, task.failure, "undone")]
+    [listed] = list_groups(stack, AGENTS, AT)
+    found = find_group(stack, str(task.failure), AGENTS, AT)
+    assert found is not None
+    assert listed.standing == found.standing == "open"
+    print_group(found)
+    assert OVER_WITH_ORDERS not in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_list_counts_a_few_anew_and_has_undone_orders_last(

@@ -17,6 +17,7 @@ from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.faces.web.pages.incident import still_fails
 from roundsman_console.faces.web.readings.released import ReleasedHere
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
+from roundsman_console.facts.group.reading import OVER_WITH_ORDERS
 from roundsman_console.facts.group.repair import repair_of
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.inspector import Inspector
@@ -196,6 +197,20 @@ def test_a_step_that_took_too_long_was_not_refused(browser: Browser, declined: s
     late = replace(task, ending=replace(task.ending, why="charge_card: attempt 3 of 3 overdue"))
     assert order_effects(late)["failed, and its undo was sent to be safe"] == ["charge_card"]
     assert order_effects(replace(task, ending=None))["undone"] == ["charge_card", "reserve_stock"]
+
+
+def test_a_group_that_is_not_listed_any_more_is_over_on_its_page(
+    browser: Browser, declined: str
+) -> None:
+    assert f"{declined}, open" in browser.page(f"/groups/{declined}")
+    assert OVER_WITH_ORDERS not in browser.page(f"/groups/{declined}")
+    [row] = browser.inspector.stack.groups.groups()
+    assert browser.inspector.stack.groups.remove(row)
+    assert "No failure group is open." in browser.page("/groups")
+    page = browser.page(f"/groups/{declined}")
+    assert f"{declined}, over" in page
+    assert OVER_WITH_ORDERS in page
+    assert "8 orders undone" in page
 
 
 def test_what_cannot_apply_to_undone_orders_is_not_offered(browser: Browser, declined: str) -> None:

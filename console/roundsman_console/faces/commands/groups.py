@@ -32,7 +32,12 @@ from roundsman_console.facts.group.documents import (
 )
 from roundsman_console.facts.group.effects import order_effects
 from roundsman_console.facts.group.next_commands import commands_of
-from roundsman_console.facts.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.facts.group.reading import (
+    OVER_WITH_ORDERS,
+    GroupNow,
+    find_group,
+    list_groups,
+)
 from roundsman_console.facts.group.retried import RetriedNow, Retries, read_retries
 from roundsman_console.facts.order.step_text import error_words, span
 from roundsman_console.facts.orders.open_orders import read_open_orders
@@ -177,6 +182,8 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"{group.count} order{'' if one else 's'}", "bold"
     else:
         yield "no orders are left in it", ""
+    if group.count.count and group.standing == "over":
+        yield OVER_WITH_ORDERS, ""
     if group.first_at is not None and group.last_at is not None:
         yield f"failed from {second(group.first_at)} to {second(group.last_at)}", ""
     if group.complete_by is not None and group.how != UNDONE:

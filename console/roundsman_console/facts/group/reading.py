@@ -52,6 +52,12 @@ CALM_FOR = CLEAR_FOR
 NO_SUCH_GROUP = "There is no such failure group: its id is f- and eight of 0-9 and a-f."
 """What is said of a text that cannot be the id of a group."""
 
+OVER_WITH_ORDERS = (
+    "It is over, and the failure groups do not list it: in the last hour few or none of these "
+    "orders were undone."
+)
+"""What is said of a group of undone orders that is over while its orders are kept."""
+
 NEWEST = 50
 """The number of members, the newest ones, that the page of a group lists."""
 
@@ -102,11 +108,7 @@ class GroupNow:
     @property
     def standing(self) -> Standing:
         """The state of the group: `open`, `calm` (no members at present) or `over`."""
-        if self.row is None:
-            return "open" if self.count.count else "over"
-        if self.row.closed_at is not None:
-            return "over"
-        return "calm" if self.row.clear_since is not None or not self.count.count else "open"
+        return standing_of(self.row, self.how, self.count.count)
 
     @property
     def severity(self) -> GroupSeverity:
@@ -116,6 +118,20 @@ class GroupNow:
         if self.how == UNDONE:
             return "warning"
         return "critical" if self.how == UNDO_FAILED else "error"
+
+
+def standing_of(row: Group | None, how: str, count: int) -> Standing:
+    """Return the state of a group with `count` members, by its stored row and how they failed.
+
+    A group of undone orders without a row is over, though its orders are kept: the supervisor
+    removes the row once few of them were undone within an hour. Others are open until they have no
+    member, also before their row is stored.
+    """
+    if row is None:
+        return "open" if count and how != UNDONE else "over"
+    if row.closed_at is not None:
+        return "over"
+    return "calm" if row.clear_since is not None or not count else "open"
 
 
 def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> list[GroupNow]:

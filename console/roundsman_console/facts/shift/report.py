@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RunState
 from roundsman.model.events import COMMAND_KINDS, HistoryRow
-from roundsman.model.failure import NO_STEP, Group, failure_of, normalised
+from roundsman.model.failure import NO_STEP, Failure, Group, failure_of, normalised
 from roundsman.model.instants import second
 from roundsman.model.task import Task, step_of
 from roundsman_console.aws.group_notes import GroupNote
@@ -22,7 +22,7 @@ from roundsman_console.facts.finding.report import Finding
 from roundsman_console.facts.finding.standing import AlarmChange
 from roundsman_console.facts.finding.table import DOCTOR, AlertSeverity
 from roundsman_console.facts.group.over import FailuresInHistories
-from roundsman_console.facts.group.reading import Standing
+from roundsman_console.facts.group.reading import Standing, standing_of
 from roundsman_console.facts.order.step_times import FAILURES, retry_at
 
 if TYPE_CHECKING:
@@ -285,11 +285,13 @@ class _Known:
 
     def _standing(self, count: int | None) -> Standing:
         if self.row is None:
-            return "open" if self.members else "over"
-        if self.row.closed_at is not None:
-            return "over"
-        left = self.row.count if count is None else count
-        return "calm" if self.row.clear_since is not None or not left else "open"
+            failure = self._failure()
+            return standing_of(None, failure.how if failure else "", len(self.members))
+        return standing_of(self.row, self.row.how, self.row.count if count is None else count)
+
+    def _failure(self) -> Failure | None:
+        failures = (failure_of(task) for task in self.members)
+        return next((one for one in failures if one is not None), None)
 
     def _what(self) -> tuple[str, str, str]:
         """Return the workflow, the step and the cause."""
@@ -297,8 +299,7 @@ class _Known:
         if row is not None:
             return row.workflow, row.step, _cause(row.error_type, row.message)
         if self.members:
-            failures = (failure_of(task) for task in self.members)
-            failure = next((one for one in failures if one is not None), None)
+            failure = self._failure()
             step = failure.step if failure else NO_STEP
             cause = _cause(failure.error_type, failure.message) if failure else UNKNOWN
             return self.members[0].workflow, step, cause

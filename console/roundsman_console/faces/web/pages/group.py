@@ -41,7 +41,7 @@ from roundsman_console.facts.course.course import LONGEST
 from roundsman_console.facts.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.facts.group.next_commands import commands_of
 from roundsman_console.facts.group.over import as_group, failed_words, read_cause
-from roundsman_console.facts.group.reading import NO_SUCH_GROUP, STATES, GroupNow
+from roundsman_console.facts.group.reading import NO_SUCH_GROUP, OVER_WITH_ORDERS, STATES, GroupNow
 from roundsman_console.facts.group.repair import RepairHelp, repair_of
 from roundsman_console.facts.group.trial import Trial
 from roundsman_console.inspector import Inspector
@@ -123,6 +123,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "what_happened": what_happened(group),
         "here": part(lambda: others_here(inspector.stack.group_notes, name, at)),
         "ended": ENDED.get(group.how, "archived"),
+        "over": OVER_WITH_ORDERS if group.count.count and group.standing == "over" else "",
         "still": still_fails(
             group, at, held=held, released=released, runs=runs, succeeded=succeeded
         ),
