@@ -5,15 +5,17 @@ from typing import cast
 
 import pytest
 
-from roundsman_console.aws.stack import find_stack
+from roundsman_console.aws.stack import DeployedStack, find_stack
 from roundsman_console.faces.web.form_registry import GOES_TO
 from roundsman_console.faces.web.pages.find import read as find_page
 from roundsman_console.faces.web.pages.orders import Listed, ListedOrder, read
+from roundsman_console.facts.orders import search_fields
 from roundsman_console.facts.orders.listing import MOST_REMOVED, removed_words
 from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator, document
 from tests.console.searched import SEARCHED
 from tests.moto.orders import order
+from workflows.order_fulfilment import order_fulfilment
 from workflows.registry import WORKFLOWS
 
 
@@ -88,9 +90,48 @@ def test_pages_go_on_and_their_cursor_is_of_one_value(shop: Operator) -> None:
     assert refused.exit_code == 2
 
 
-def test_a_field_without_an_index_finds_nothing(shop: Operator) -> None:
+NOT_FOUND_BY = "Orders are not found by the field {}: they are found by customerId, paymentToken."
+
+
+@pytest.mark.parametrize("field", ["shippingAddress.city", "colour"])
+@pytest.mark.parametrize("more", [(), ("--json",), ("--state", "Undone")])
+def test_a_field_without_an_index_is_refused_with_the_fields_that_have_one(
+    shop: Operator, field: str, more: tuple[str, ...]
+) -> None:
     """The stack has two indexes, and the workflow names three fields."""
-    assert found(shop, "--where", "shippingAddress.city=Ghent") == []
+    refused = shop.types("ls", "--where", f"{field}=Ghent", *more)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert NOT_FOUND_BY.format(field) in " ".join(refused.output.split())
+
+
+def test_the_page_says_beside_the_field_that_no_order_is_found_by_it(shop: Operator) -> None:
+    page = page_of("colour=red")
+    assert page["wrong"] == {"where": NOT_FOUND_BY.format("colour")}
+    assert cast("Mapping[str, str]", page["asked"])["where"] == "colour=red"
+    assert "rows" not in page
+
+
+def test_without_an_order_the_fields_are_those_of_the_application(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = operator.types("ls", "--where", "colour=red")
+    assert refused.exit_code == 2
+    assert NOT_FOUND_BY.format("colour") in " ".join(refused.output.split())
+    monkeypatch.setattr(search_fields, "application_workflows", lambda: None)
+    assert "No tasks." in operator.types("ls", "--where", "colour=red").stdout, "nothing is known"
+
+
+def test_a_stack_without_an_index_or_a_workflow_without_a_field_is_said(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WORKFLOWS, SEARCHED.name, order_fulfilment)
+    refused = operator.types("ls", "--where", "colour=red")
+    assert refused.exit_code == 2
+    assert "by the field colour: no workflow names a field." in " ".join(refused.output.split())
+    monkeypatch.setattr(DeployedStack, "search_indexes", 0)
+    refused = operator.types("ls", "--where", "customerId=c-1")
+    assert refused.exit_code == 2
+    assert "The stack roundsman has no index of fields." in " ".join(refused.output.split())
 
 
 @pytest.mark.parametrize(

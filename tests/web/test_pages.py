@@ -1,9 +1,12 @@
 """Each page shows what the command line shows of the same stack, and never runs what it shows."""
 
-from urllib.parse import quote
+import re
+from html import unescape
+from urllib.parse import quote, urlencode
 
 import boto3
 import pytest
+from markupsafe import escape
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
@@ -126,8 +129,45 @@ def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
     assert "ord-2" not in declined.page("/orders?state=undone")
     assert "ord-1" in declined.page("/orders?state=undone&workflow=&step=")
     assert "No order matches these filters." in declined.page("/orders?state=Archived")
-    assert "There is no such state." in declined.page("/orders?state=Odd", 400)
-    assert "is not a duration" in declined.page("/orders?older=soon", 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("older", "soon", "is not a duration"),
+        ("state", "Odd", "There is no such state."),
+        ("group", HOSTILE, "is not a failure group id"),
+        ("where", "customerId", "A search by a field requires the field and its whole value"),
+        ("workflow", "x" * 1_001, "The filter Workflow has 1,001 characters, and may have 1,000."),
+    ],
+)
+def test_a_wrong_filter_is_said_beside_its_field_and_the_form_keeps_all_others(
+    browser: Browser, name: str, text: str, why: str
+) -> None:
+    html = browser.html("/orders?" + urlencode({"starts": "ord-", "tenant": "a b", name: text}))
+    [said] = re.findall(rf'<span class="wrong" id="wrong-{name}">(.*?)</span>', html)
+    assert why in unescape(said)
+    assert f'aria-invalid="true" aria-describedby="wrong-{name}" autofocus' in html
+    assert html.count("aria-invalid") == 1
+    assert 'name="starts" value="ord-"' in html
+    assert 'name="tenant" value="a b"' in html
+    if name not in ("state", "workflow"):
+        assert f'name="{name}" value="{escape(text)}"' in html
+    assert "<details open>" in html
+    assert "No order is listed, because a filter is wrong." in text_of(html)
+    assert "There is no order yet" not in html
+    assert "data-live" not in html
+    assert "/export?" not in html
+
+
+def test_filters_that_are_wrong_together_are_said_below_the_form(browser: Browser) -> None:
+    html = browser.html("/orders?older=2h&newer=1h")
+    assert "No order is older than 2 h and newer than 1 h" in text_of(html)
+    assert "aria-invalid" not in html
+    assert 'name="older" value="2h"' in html
+    both = browser.html("/orders?older=soon&newer=never")
+    assert both.count('<span class="wrong"') == 2
+    assert both.count("autofocus") == 1
 
 
 @pytest.mark.exhaustive

@@ -134,23 +134,21 @@ class DeployedStack:
             orders_table=self.output("OrdersTableName"),
         )
 
+    @property
+    def search_indexes(self) -> int:
+        """The number of indexes by which orders are found: the same number of fields of each."""
+        return int(self.parameters.get("SearchFields", "0"))
+
     def look_by_field(
         self, path: str, value: str, *, since: int, until: int, newest_first: bool
     ) -> "list[Iterator[list[IndexEntry]]]":
         """The orders with this value of a field, from each index that may have them.
 
-        Only those submitted from `since` to `until` (epoch ms), page by page. Raises InspectorError
-        if the stack has no index for fields.
+        Only those submitted from `since` to `until` (epoch ms), page by page.
         """
         from roundsman.aws.dynamodb.search import INDEXES, DynamoSearchSecret
         from roundsman.model.search import keys_of_value
 
-        indexes = INDEXES[: int(self.parameters.get("SearchFields", "0"))]
-        if not indexes:
-            raise InspectorError(
-                f"The stack {self.name} has no index of fields. Name the fields in search of the "
-                "workflow, set SearchFields of the engine to their number, and deploy."
-            )
         table = self.output("ControlTableName")
         secret = DynamoSearchSecret(self.dynamodb, control_table=table, clock=now).stored()
         return [
@@ -158,7 +156,7 @@ class DeployedStack:
                 index, key, since=since, until=until, newest_first=newest_first
             )
             for key in keys_of_value(path, value, secret)
-            for index in indexes
+            for index in INDEXES[: self.search_indexes]
         ]
 
     @cached_property

@@ -4,12 +4,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from roundsman_console.acts.bulk.limits import LONGEST_SELECTION
-from roundsman_console.base.errors import InvalidArgument
+from roundsman_console.base.errors import ConsoleError, InvalidArgument
 from roundsman_console.facts.orders.filters import FILTERS, filters_for
 from roundsman_console.facts.orders.selection import Selection, read_selection
 
 LONGEST = 1_000
 """The number of characters that a filter of a form may have."""
+TOGETHER = "together"
+"""Stands for all filters, where each of them is right by itself."""
 
 
 def asked_of(given: Mapping[str, str], *, command: bool = False) -> dict[str, str]:
@@ -18,17 +20,47 @@ def asked_of(given: Mapping[str, str], *, command: bool = False) -> dict[str, st
     `command` says whether they are in the form of a command, beside its arguments. Raises
     InvalidArgument for a filter that is too long to be shown again.
     """
-    filters = filters_for(command=command)
-    asked = {
-        name: given.get(one.name_for(command=command), "").strip() for name, one in filters.items()
-    }
+    asked = typed_filters(given, command=command)
     for name, text in asked.items():
         if len(text) > LONGEST:
-            raise InvalidArgument(
-                f"The filter {FILTERS[name].label} has {len(text):,} characters, and may have "
-                f"{LONGEST:,}."
-            )
+            raise InvalidArgument(_too_long(name, text))
     return asked
+
+
+def typed_filters(given: Mapping[str, str], *, command: bool = False) -> dict[str, str]:
+    """Return the filters of a form as `asked_of` does, however long they are."""
+    return {
+        name: given.get(one.name_for(command=command), "").strip()
+        for name, one in filters_for(command=command).items()
+    }
+
+
+def wrong_filters(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with each filter of a form, by their names; empty if nothing is.
+
+    What is wrong with several of them together is under TOGETHER.
+    """
+    wrong = {}
+    for name, text in asked.items():
+        if len(text) > LONGEST:
+            wrong[name] = _too_long(name, text)
+        elif why := _wrong({name: text}):
+            wrong[name] = why
+    return wrong or ({TOGETHER: why} if (why := _wrong(asked)) else {})
+
+
+def _wrong(asked: Mapping[str, str]) -> str:
+    try:
+        selection_of(asked)
+    except (ConsoleError, InvalidArgument) as error:
+        return str(error)
+    return ""
+
+
+def _too_long(name: str, text: str) -> str:
+    return (
+        f"The filter {FILTERS[name].label} has {len(text):,} characters, and may have {LONGEST:,}."
+    )
 
 
 def for_command(asked: Mapping[str, str]) -> dict[str, str]:
@@ -41,7 +73,7 @@ def for_command(asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def selection_of(asked: Mapping[str, str]) -> Selection:
-    """Return the filter of a form. Raises ConsoleError if a field is invalid."""
+    """Return the filter of a form. Raises ConsoleError or InvalidArgument for a wrong one."""
     return read_selection({name: text or None for name, text in asked.items()})
 
 

@@ -39,6 +39,7 @@ from roundsman_console.base.errors import InvalidArgument
 from roundsman_console.base.threads import map_in_threads
 from roundsman_console.facts.orders.counts import Count
 from roundsman_console.facts.orders.cursors import Cursor, ListPlace, read_cursor
+from roundsman_console.facts.orders.search_fields import check_has_indexes, check_is_searchable
 from roundsman_console.facts.orders.selection import Selection, matches
 
 WITHIN = 1.0
@@ -135,8 +136,10 @@ def find(
     or when `within` seconds of `clock` are over, but not before it has looked at one. Ended tasks
     come by their end, the newest first if `newest_first`. Ages are those at `as_of` (epoch ms), or
     at the time of the first page. Raises InvalidCursor for text that is not a cursor, and for the
-    cursor of another list.
+    cursor of another list. Raises WrongFields if the filter has a field by which no order is found.
     """
+    if selection.where is not None:
+        check_has_indexes(stack)
     if after is not None and before is not None:
         raise InvalidArgument("A page begins after a cursor or ends before one, not both.")
     value = None if selection.where is None else selection.where.value
@@ -158,6 +161,8 @@ def find(
     in_full = begun is not None and begun.is_sparse
     places = _places(stack, selection, way, as_of, start, is_over, in_full=in_full)
     reading.read(places, is_over)
+    if selection.where is not None and reading.whole and begun is None and not reading.looked_at:
+        check_is_searchable(stack, selection.where.path)
     page = _page_before if way.backwards else _page_after
     return page(reading, begun, mark)
 

@@ -7,14 +7,16 @@ from urllib.parse import urlencode
 from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.task import Task
-from roundsman_console.base.errors import InvalidArgument
+from roundsman_console.base.errors import InvalidArgument, WrongFields
 from roundsman_console.faces.web.choices import choices_of
 from roundsman_console.faces.web.forms.bulk import commands_for, missing_in, verbs_on_many
 from roundsman_console.faces.web.selection_fields import (
-    asked_of,
+    LONGEST,
     choices_with,
     for_command,
     selection_of,
+    typed_filters,
+    wrong_filters,
 )
 from roundsman_console.facts.order.lookup import shown_tasks
 from roundsman_console.facts.orders.counts import Count
@@ -91,26 +93,54 @@ def short_address(path: str, given: Iterable[tuple[str, str]]) -> str | None:
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
-    """Read a page of the orders that match the filters, those that need a person first."""
-    asked, sort = asked_of(given), given.get("sort", "")
+    """Read a page of the orders that match the filters, those that need a person first.
+
+    If a filter is wrong, no order is listed, and the form has what was typed.
+    """
+    typed, sort = typed_filters(given), given.get("sort", "")
     if sort not in SORTS:
         raise InvalidArgument(f"There is no such order. It is one of {', '.join(SORTS)[2:]}.")
-    selection = selection_of(asked)
+    asked = {name: text if len(text) <= LONGEST else "" for name, text in typed.items()}
     filters = {name: text for name, text in asked.items() if text}
     kept = {**filters, **({"sort": sort} if sort else {})}
-    listed = (
-        _by_submission(inspector, selection, given, kept)
-        if sort in BY_SUBMISSION
-        else _by_end(inspector, selection, given, kept)
-    )
-    tasks = listed.tasks
-    plans = plans_of(inspector, tasks)
+    wrong: Mapping[str, str] = wrong_filters(typed)
+    found: Mapping[str, object] = {"words": "", "is_cheap": False}
+    tasks: Sequence[Task] = ()
+    plans: Mapping[str, Plan | None] = {}
+    if not wrong:
+        selection = selection_of(asked)
+        try:
+            listed = (
+                _by_submission(inspector, selection, given, kept)
+                if sort in BY_SUBMISSION
+                else _by_end(inspector, selection, given, kept)
+            )
+        except WrongFields as error:
+            wrong = error.reasons
+        else:
+            tasks = listed.tasks
+            plans = plans_of(inspector, tasks)
+            found = {
+                "listed": listed,
+                "rows": rows_of(inspector, tasks, plans),
+                "words": selection.words() if filters else "",
+                "export": _address("/export", urlencode(filters)),
+                "on_all": [
+                    (title, f"/commands/{name}?{urlencode(for_command(asked))}")
+                    for name, title in commands_for(selection)
+                ],
+                "missing": missing_in(selection),
+                "on_chosen": [
+                    (name, verb.title.split()[0]) for name, verb in verbs_on_many().items()
+                ],
+                "first_page": _address("/orders", urlencode(kept)),
+                "is_cheap": listed.looked_at <= MOST_LIVE,
+            }
     choices = choices_of(inspector, ((task, plans[task.task_id]) for task in tasks))
     return {
-        "listed": listed,
-        "rows": rows_of(inspector, tasks, plans),
+        **found,
+        "wrong": wrong,
         "asked": asked,
-        "words": selection.words() if filters else "",
         "sort": sort,
         "sorts": SORTS,
         "views": [
@@ -119,17 +149,10 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "choices": choices_with(choices.by_field(), asked),
         "filters": [one for one in FILTERS.values() if not one.folded],
         "more_filters": [one for one in FILTERS.values() if one.folded],
-        "export": _address("/export", urlencode(filters)),
-        "on_all": [
-            (title, f"/commands/{name}?{urlencode(for_command(asked))}")
-            for name, title in commands_for(selection)
-        ],
-        "missing": missing_in(selection),
-        "on_chosen": [(name, verb.title.split()[0]) for name, verb in verbs_on_many().items()],
-        "more_asked": any(asked[name] for name, one in FILTERS.items() if one.folded),
-        "first_page": _address("/orders", urlencode(kept)),
+        "more_asked": any(
+            asked[name] or name in wrong for name, one in FILTERS.items() if one.folded
+        ),
         "is_first": not any(given.get(name) for name in ("after", "before", "skip", "count")),
-        "is_cheap": listed.looked_at <= MOST_LIVE,
     }
 
 
