@@ -68,6 +68,7 @@ def test_a_note_is_printed_as_one_json_object(operator: Operator, group: str) ->
     ("name", "text", "words"),
     [
         ("f-1", TEXT, "its id is f- and eight of 0-9 and a-f"),
+        ("f-1a2b3c4dx", TEXT, "its id is f- and eight of 0-9 and a-f"),
         ("f-1a2b3c4d", " \n ", "The note is empty."),
         ("f-1a2b3c4d", "x" * 2_001, "The note has 2,001 characters; at most 2,000."),
         ("f-1a2b3c4d", "x" * 100_000, "The note has 100,000 characters; at most 2,000."),
