@@ -23,6 +23,8 @@ from roundsman_console.facts.finding.report import Finding, StandingAlerts, Unse
 from roundsman_console.facts.finding.standing import AlarmChange
 from roundsman_console.facts.finding.table import FindingKind
 from roundsman_console.facts.group.over import FailuresInHistories
+from roundsman_console.facts.order.lookup import shown_tasks
+from roundsman_console.facts.orders.open_orders import entries_of
 from roundsman_console.facts.shift import reading
 from roundsman_console.facts.shift.reading import LaneRead, ShiftOrders, read_shift
 from roundsman_console.facts.shift.report import NOT_KEPT, Shift
@@ -46,8 +48,8 @@ GROUP = Group(
 )
 
 
-def group(place: int, **changed: object) -> Group:
-    return replace(GROUP, id=f"f-{place:08x}", last_at=SINCE + place, **changed)  # type: ignore[arg-type]
+def group(place: int) -> Group:
+    return replace(GROUP, id=f"f-{place:08x}", last_at=SINCE + place)
 
 
 def hold(agent: str, since: int) -> Hold:
@@ -167,18 +169,18 @@ class Night:
 
             return ask
 
-        shelf, entries = self.orders.stack(), reading.entries_of
+        shelf = self.orders.stack()
         lanes = {
             Lane.ARCHIVED: "Orders that need a person",
             Lane.DONE: "Orders that ended",
             Lane.OPEN: "Open orders",
         }
 
-        def entries_of(
+        def entries(
             stack: DeployedStack, lane: Lane, *, since: int, newest_first: bool
         ) -> Iterator[object]:
             self._may(lanes[lane])
-            return entries(stack, lane, since=since, newest_first=newest_first)
+            return entries_of(stack, lane, since=since, newest_first=newest_first)
 
         shelf.__dict__.update(
             groups=SimpleNamespace(groups=gives("Failure groups", lambda: self.rows)),
@@ -193,11 +195,10 @@ class Night:
             ping=SimpleNamespace(aws_time=lambda at: at),
             tasks=SimpleNamespace(history=self._history),
         )
-        shown = reading.shown_tasks
 
-        def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:
+        def shown(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:
             self._may("The causes of failures")
-            return shown(stack, tasks)
+            return shown_tasks(stack, tasks)
 
         with self.patch.context() as patch:
             for name, found in {
@@ -207,8 +208,8 @@ class Night:
                 "alarm_changes": gives("Alarms", lambda: self.alarms),
                 "read_versions_of": gives("Deployments", lambda: self.published),
                 "read_failures": self._failures,
-                "entries_of": entries_of,
-                "shown_tasks": shown_tasks,
+                "entries_of": entries,
+                "shown_tasks": shown,
             }.items():
                 patch.setattr(reading, name, found)
             return read_shift(shelf, since)

@@ -44,9 +44,9 @@ def of(
     rows: Sequence[HistoryRow] = (),
 ) -> FailedGroup:
     """The only group of a shift; `rows` are the history of ord-9, which took a command."""
-    stored = [] if row is None else [row]
-    known = {} if told is None else {GROUP.id: told}
-    counts = {} if count is None else {GROUP.id: count}
+    stored = [row] if row else []
+    known = {GROUP.id: told} if told else {}
+    counts = {GROUP.id: count} if count is not None else {}
     histories = {"ord-9": rows}
     [found] = failed_groups(stored, failed, runs, known, SINCE, counts=counts, histories=histories)
     return found
@@ -67,7 +67,11 @@ def command(at: int, by: str | None = "amy", command_id: str | None = "c-1") -> 
 def test_a_group_is_in_the_shift_if_one_of_its_instants_is(at: str) -> None:
     old = replace(GROUP, since=SINCE - 1, last_at=SINCE - 1)
     assert failed_groups([old], [], [], {}, SINCE) == []
-    late = replace(old, **{at: SINCE})  # type: ignore[arg-type]
+    late = {
+        "since": replace(old, since=SINCE),
+        "last_at": replace(old, last_at=SINCE),
+        "closed_at": replace(old, closed_at=SINCE),
+    }[at]
     assert [one.group for one in failed_groups([late], [], [], {}, SINCE)] == [GROUP.id]
 
 
