@@ -61,7 +61,8 @@ def test_a_long_text_in_an_address_is_refused_in_words(
     browser: Browser, address: str, words: str
 ) -> None:
     answer = browser.client.get(address.format(IN_ADDRESS))
-    assert answer.status_code in (400, 404)
+    with_form = address.startswith("/orders?")  # which says it beside the field
+    assert answer.status_code in ((200,) if with_form else (400, 404))
     assert words in text_of(answer.text)
     assert len(answer.text) < LARGEST + len(IN_ADDRESS), "it is on the page once at most"
 
