@@ -25,7 +25,7 @@ ORDER: Final[Mapping[str, Sequence[str]]] = {
     ),
     REPAIR: (
         *("resubmit", "undo", "cancel", "resolve", "answer", "signal", "extend", "run", "move"),
-        *("erase", "bulk", "rejected", "dlq", "hold", "release", "reconcile", "rollback"),
+        *("erase", "bulk", "rejected", "dlq", "hold", "release", "lift", "reconcile", "rollback"),
         *("restore", "delete"),
     ),
 }

@@ -90,6 +90,7 @@ ON_ONE = {
         "extend",
         "groups note",
         "hold",
+        "lift",
         "move",
         "rejected drop",
     ),
@@ -254,6 +255,7 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(OPERATOR, "signal", "ord-99", "paid", code=4)
     users.types(OPERATOR, "hold", "shipping", "--for", "10m", "--yes")
     users.types(OPERATOR, "release", "shipping")
+    users.types(OPERATOR, "lift", "shipping", "shop-1", "--for", "10m")
     world.run()
     users.types(OPERATOR, "erase", "ord-1", "--yes")
 

@@ -170,7 +170,7 @@ def test_an_action_of_another_kind_is_an_error_until_the_table_has_a_place_for_i
 def test_what_a_policy_for_people_changes_is_in_its_row(stacks: Stacks) -> None:
     reads, writes, messages, also = row(rights_of_people(*stacks), "OperatorPolicy")
     assert reads == "`ControlTable` (row `rejected#*`); `TasksTable`"
-    updated = "update rows `holds`, `notes`, `notes#*`, `schedules`"
+    updated = "update rows `holds`, `notes`, `notes#*`, `rate#*#*`, `schedules`"
     assert writes == f"`ControlTable` ({updated}; put row `limit#*`)"
     assert messages.startswith("delete `RejectedQueue`")
     assert "`lambda:InvokeFunction` on `SubmissionFunction`" in also

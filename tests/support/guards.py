@@ -16,6 +16,7 @@ class Terms:
     ends_at: int
     asks: bool
     follows: bool
+    tenant: str | None = None
 
 
 class FakeGuard:
@@ -27,11 +28,12 @@ class FakeGuard:
         *,
         ends_at: int,
         order: str = "",
+        tenant: str | None = None,
         asks: bool = False,
         follows: bool = False,
     ) -> T:
         """Call the function, as `around` decides."""
-        return self.around(function, Terms(ends_at, asks, follows))
+        return self.around(function, Terms(ends_at, asks, follows, tenant))
 
     def around(self, function: Callable[[], T], terms: Terms) -> T:  # for subclasses
         """Call the function and return its result, or raise CallHeld."""

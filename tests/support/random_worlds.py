@@ -169,6 +169,7 @@ class RandomWorld:
         self.takes_back = Random(f"parts {seed}") if seed % 5 == 0 else None  # noqa: S311  # it must be repeatable
         usual = FORGETFUL if seed % 4 == 3 else WORKFLOW
         self.limited = seed % 11 == 7
+        self.tenants = seed % 7 == 3
         self.world = World(
             LIMITED
             if self.limited
@@ -180,7 +181,9 @@ class RandomWorld:
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
-            circuits={"stock": Circuit(calls_per_second=5)},
+            circuits={"stock": Circuit(calls_per_second=5, tenant_calls_per_second=0.1)}
+            if self.tenants
+            else {"stock": Circuit(calls_per_second=5)},
             capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
             sources=("arn:aws:events:us-east-1:123456789012:rule/paid",),
@@ -269,7 +272,8 @@ class RandomWorld:
         }
         if self.limited:
             order["shop"] = f"shop-{number % 2}"
-        options = ProcessingOptions(reply_to="https://queue.example/replies")
+        tenant = f"shop-{number % 3}" if self.tenants and number % 3 else None
+        options = ProcessingOptions(reply_to="https://queue.example/replies", tenant=tenant)
         if self.pays is not None:
             order["orderId"] = f"paid-{number}"
             if self.pays.random() < 0.3:

@@ -134,6 +134,7 @@ def longest_values() -> Mapping[str, str]:
         **of_each_agent("AnswerPrincipals", answerers),
         **of_each_agent("Revision", "999"),
         **of_each_agent("CallsPerSecond", "1234.123"),
+        **of_each_agent("TenantCallsPerSecond", "1234.123"),
         **of_each_agent("TimeoutSeconds", "900"),
         **of_each_agent("Memory", "10240"),
         **of_each_agent("Subnets", ",".join(["subnet-" + "0" * 17] * 16)),

@@ -341,11 +341,12 @@ def of_rows(role: str, sid: str, *keys: str, operator: str = KEYS) -> Fault:
     in_statement(ROLE, "KeepsItsMarksItsHoldItsCircuitAndItsRate", "Effect", "Deny"),
     of_rows(ROLE, "OpensItsCircuit", "breaker#billing"),
     of_rows(ROLE, ITS_CALLS, "calls#gift_wrap#*"),
+    of_rows(ROLE, "KeepsTheRatesOfTenants", "rate#*", operator="ForAllValues:StringLike"),
     of_rows(ROLE, ITS_CALLS, "calls#*", operator="ForAllValues:StringLike"),
 )
 def test_an_agent_reads_and_writes_no_row_of_another_agent(template: Document) -> None:
     """It may read the holds and its circuit, and write its read marks, its hold, its circuit, its
-    rate and the notes of its calls."""
+    rate, those of tenants and the notes of its calls."""
     for agent in agents(template):
         for action, expected in _rows(agent).items():
             assert keys_granted(template, agent.role, action, "ControlTable") == expected, action
@@ -354,9 +355,10 @@ def test_an_agent_reads_and_writes_no_row_of_another_agent(template: Document) -
 def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
     circuit = f"breaker#{agent.name}"
     rate, calls = f"rate#{agent.name}", f"calls#{agent.name}#*"
+    tenants = f"rate#{agent.name}#*"
     return {
         "GetItem": {"holds", circuit},
-        "UpdateItem": {"marks", "holds", circuit, rate, calls},
+        "UpdateItem": {"marks", "holds", circuit, rate, calls, tenants},
         "PutItem": {circuit},
     }
 

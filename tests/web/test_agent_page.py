@@ -6,8 +6,10 @@ from urllib.parse import quote
 import pytest
 
 from roundsman import Compensation, Step, Workflow
+from roundsman.aws.dynamodb.tenant_rates import DynamoTenantRates, tenant_row_id
 from roundsman.definition.plan import plan_of
 from roundsman.model.instants import DAY
+from roundsman.model.tenant_rate import tenant_key
 from roundsman_console.aws.versions import FunctionVersions, Published
 from roundsman_console.faces.web.pages import agent as pages
 from roundsman_console.faces.web.pages.agent import StepAt, steps_at
@@ -122,3 +124,33 @@ def test_the_queues_of_an_agent_are_found_by_their_names(
     queue: str, agent: str, is_its: bool
 ) -> None:
     assert is_of_agent(queue, agent) is is_its
+
+
+def test_a_tenant_at_its_rate_is_shown_and_its_rate_can_be_lifted(declined: Browser) -> None:
+    world = declined.operator.world
+    world.submit(order("ord-2", tenant="shop-1"))
+    world.run()
+    table, key = world.stack.outputs["ControlTableName"], tenant_key("payment", "shop-1")
+    rates = DynamoTenantRates(world.dynamodb, control_table=table)
+    assert "is at its rate" not in declined.page("/agents")
+    rates.note("payment", key, "ord-2")
+    rates.note("payment", tenant_key("payment", "shop-2"), "ord-3")
+    for each in (key, tenant_key("payment", "shop-2")):
+        world.dynamodb.update_item(
+            TableName=table,
+            Key={"ControlId": {"S": tenant_row_id("payment", each)}},
+            UpdateExpression="SET ReturnAt = :at",
+            ExpressionAttributeValues={":at": {"N": str((world.clock() + 60_000) * 1_000)}},
+        )
+    for path in ("/agents", "/agents/payment"):
+        assert "payment: tenant shop-1 is at its rate" in declined.page(path)
+        assert "payment: a tenant is at its rate" in declined.page(path)
+        assert "/commands/lift?agent=payment&amp;tenant=shop-1" in declined.html(path)
+    assert "is at its rate" not in declined.page("/agents/mail")
+    form = declined.html("/commands/lift?agent=payment&tenant=shop-1")
+    assert 'value="shop-1"' in form
+    fields = {"agent": "payment", "tenant": "shop-1", "seconds": "1h", "reason": "routine"}
+    assert "0 orders would go on now" in declined.sends("lift", **fields)
+    done = declined.carries_out("lift", **fields)
+    assert "Done: the rate of tenant shop-1 at payment is lifted until" in done
+    assert "payment: the rate of tenant shop-1 is lifted until" in declined.page("/agents/payment")

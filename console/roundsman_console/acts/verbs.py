@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from roundsman_console.acts.bulk.verbs import OF_RUNS
 from roundsman_console.acts.callback.answers import AnswerVerb
+from roundsman_console.acts.hold.lift import LiftVerb
 from roundsman_console.acts.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.acts.note import NoteVerb
 from roundsman_console.acts.order.verbs import (
@@ -44,6 +45,7 @@ VERBS: Sequence[type[Verb]] = (
     DropDeadLetterVerb,
     HoldVerb,
     ReleaseVerb,
+    LiftVerb,
     NoteVerb,
     ReconcileVerb,
     RollbackVerb,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from roundsman.aws.dynamodb.groups import DynamoGroups
     from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
     from roundsman.aws.dynamodb.schedules import DynamoSchedules
+    from roundsman.aws.dynamodb.tenant_rates import DynamoTenantRates
     from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
@@ -186,6 +187,13 @@ class DeployedStack:
         from roundsman.aws.dynamodb.order_limits import DynamoOrderLimits
 
         return DynamoOrderLimits(self.dynamodb, control_table=self.output("ControlTableName"))
+
+    @cached_property
+    def tenant_rates(self) -> "DynamoTenantRates":
+        """The rates of tenants at agents."""
+        from roundsman.aws.dynamodb.tenant_rates import DynamoTenantRates
+
+        return DynamoTenantRates(self.dynamodb, control_table=self.output("ControlTableName"))
 
     @property
     def has_cloudwatch(self) -> bool:

@@ -23,6 +23,9 @@ SHORTEST_HOLD = 10
 LONGEST_HOLD = 7 * 24 * 3600
 """Seconds."""
 
+LONGEST_LIFT = 24 * 3600
+"""Seconds for which the rate of a tenant is lifted; its row is kept for longer (`ROW_KEPT`)."""
+
 STOP_AT = "20%"
 """If a larger share of orders fails, a bulk run stops, and a release is taken back."""
 

@@ -15,7 +15,7 @@ from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
 
 from roundsman.aws.dynamodb import call_notes
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
+from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit, tenant_rate
 from roundsman.aws.guard.guard import AgentGuard, guard_of
 from roundsman.aws.settings import AgentSettings
 from roundsman.errors import CallRefused, TryAgain
@@ -29,7 +29,7 @@ from roundsman_testing.powertools import CLOCKED, Datetime, counts, replaced, se
 
 T = TypeVar("T")
 
-LOGGED = (breaker, call_notes, circuit_events, guard, rate_limit)
+LOGGED = (breaker, call_notes, circuit_events, guard, rate_limit, tenant_rate)
 """The modules that log and count metrics, which a world does not: its trace says what happened."""
 
 NOT_LIMITED = "RateFailed"
@@ -49,6 +49,8 @@ class Circuit:
     """The time until one call tries the service again, in whole seconds."""
     calls_per_second: float | None = None
     """The most calls a second; None for no limit."""
+    tenant_calls_per_second: float | None = None
+    """The most calls a second for each tenant; None for no limit."""
 
     def __post_init__(self) -> None:
         """Raises ValueError if a value makes no sense."""
@@ -58,11 +60,10 @@ class Circuit:
             raise ValueError(
                 f"recovers_after must be whole seconds, and one at least, not {self.recovers_after}"
             )
-        if self.calls_per_second is not None and self.calls_per_second <= 0:
-            raise ValueError(
-                f"calls_per_second must be more than 0, or None for no limit, not "
-                f"{self.calls_per_second:g}"
-            )
+        for name in ("calls_per_second", "tenant_calls_per_second"):
+            rate = getattr(self, name)
+            if rate is not None and rate <= 0:
+                raise ValueError(f"{name} must be more than 0, or None for no limit, not {rate:g}")
 
 
 class AgentsHolds(DynamoHolds):
@@ -194,6 +195,7 @@ class WorldGuards:
             breaker_failures=circuit.failures,
             breaker_recovery=milliseconds(circuit.recovers_after),
             calls_per_second=circuit.calls_per_second,
+            tenant_calls_per_second=circuit.tenant_calls_per_second,
         )
         return guard_of(
             agent,
@@ -232,13 +234,19 @@ class VisitGuard:
         *,
         ends_at: int,
         order: str = "",
+        tenant: str | None = None,
         asks: bool = False,
         follows: bool = False,
     ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
         with self.guards.at(self.visit):
             return self.guard.call(
-                function, ends_at=ends_at, order=order, asks=asks, follows=follows
+                function,
+                ends_at=ends_at,
+                order=order,
+                tenant=tenant,
+                asks=asks,
+                follows=follows,
             )
 
     def publish_alerts(self) -> None:

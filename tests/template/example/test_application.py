@@ -68,6 +68,7 @@ def test_an_agent_gets_only_its_settings_and_the_address_of_its_service(
         "BREAKER_FAILURES",
         "BREAKER_RECOVERY_SECONDS",
         "CALLS_PER_SECOND",
+        "TENANT_CALLS_PER_SECOND",
         "TRACING_SAMPLE_PERCENT",
     }
     assert len(settings) == len(AgentSettings.__dataclass_fields__)

@@ -95,11 +95,14 @@ class Keeping(NoGuard):
         *,
         ends_at: int,
         order: str = "",
+        tenant: str | None = None,
         asks: bool = False,
         follows: bool = False,
     ) -> T:
         try:
-            return super().call(function, ends_at=ends_at, order=order, asks=asks, follows=follows)
+            return super().call(
+                function, ends_at=ends_at, order=order, tenant=tenant, asks=asks, follows=follows
+            )
         except TransientError as error:
             self.kept.append(f"{error} {error.cause}")
             raise

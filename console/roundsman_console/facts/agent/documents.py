@@ -7,6 +7,7 @@ from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import SECOND
 from roundsman_console.base.constraints import Duration
 from roundsman_console.facts.agent.reading import AgentNow
+from roundsman_console.facts.agent.tenants import TenantNow
 from roundsman_console.facts.hold.documents import HoldDocument, OrderHoldDocument
 from roundsman_console.facts.hold.view import hold_document
 
@@ -32,6 +33,9 @@ class AgentListDocument:
     agents: Sequence[AgentDocument]
     order_holds: Sequence[OrderHoldDocument]
     """The holds on orders, by which all agents get less work or none."""
+    tenants: Sequence[TenantNow] | None
+    """Those that are at their rate at an agent, or whose rate is lifted; null if you may not read
+    it."""
 
 
 def agent_document(agent: AgentNow) -> AgentDocument:

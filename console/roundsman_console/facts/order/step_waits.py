@@ -19,6 +19,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO
+from roundsman.model.tenant_rate import waits_for_rate
 from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.order.next_command import result_command
 from roundsman_console.facts.order.not_needed import not_needed_words
@@ -39,6 +40,7 @@ StepCase: TypeAlias = Literal[
     "held",
     "circuit_open",
     "awaits_turn",
+    "tenant_rate",
     "callback",
     "unread",
     "at_agent",
@@ -194,6 +196,8 @@ class _Step:
     def _held(self) -> StepWait:
         if waits_for_turn(self.record):
             return self._turn()
+        if waits_for_rate(self.record) and self.task.tenant is not None:
+            return self._rate(self.task.tenant)
         record, not_before = self.record, self.record.not_before
         since = f"{self.name} has been held since {second(record.held_since or self.at)}"
         looks = []
@@ -232,6 +236,18 @@ class _Step:
         )
         run = command_line("run", self.task.task_id, options=("--past-holds", *REASON))
         return replace(self._wait("awaits_turn", what, evidence, run), agent=None)
+
+    def _rate(self, tenant: str) -> StepWait:
+        record, evidence = self.record, list[str]()
+        if record.error is not None:
+            evidence.append(record.error.message)
+        evidence.append("no attempt is counted, and its complete-by moves with the wait")
+        what = f"the rate of tenant {tenant} at {self.agent}, for {self.of}"
+        if record.not_before is not None and record.not_before > self.at:
+            what += f"; it comes again at {self._until(record.not_before)}"
+        options = ("--for", "1h", *REASON)
+        lift = command_line("lift", self.agent, tenant, options=options)
+        return self._wait("tenant_rate", what, evidence, lift)
 
     def _again(self, not_before: int) -> StepWait:
         polls = self.record.polling is not None and not self.record.failure_count

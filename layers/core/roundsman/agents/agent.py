@@ -457,6 +457,7 @@ class Agent:
             sleep=means.sleep,
             jitter=means.jitter,
             note=note,
+            tenant=request.tenant,
         )
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:

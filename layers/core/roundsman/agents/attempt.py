@@ -85,6 +85,8 @@ class Attempt:
     """Replaces the values of the order that are masked in a text."""
     note: CallNote
     """Notes the calls of the function before they are made, and may forbid them."""
+    tenant: str | None = None
+    """On whose behalf the order was sent."""
     probe: Perform | None = None
     """Finds out whether the step's perform took effect; None if the author bound no probe."""
     fences_late_performs: bool = False
@@ -132,7 +134,8 @@ class Attempt:
             if isinstance(error, RateLimited) and self._failure is not None:
                 return self._failure  # otherwise a failing step would never use up its attempts
             unknown = self._may_have_acted or (error.called and not self._calls)
-            return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
+            wait, kind = error.until - self.request.clock(), error.error_type
+            return held(str(error), wait, outcome_unknown=unknown, error_type=kind)
         except Exception as error:  # noqa: BLE001  # any exception of the author's code is an outcome
             ended = self._failed(error)
         return _counted(ended, self._tries)
@@ -240,6 +243,7 @@ class Attempt:
                 let_through,
                 ends_at=request.ends_at,
                 order=request.task_id,
+                tenant=self.tenant,
                 asks=asks,
                 follows=follows,
             )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from roundsman.errors import Busy, RoundsmanError
+from roundsman.model.tenant_rate import TENANT_RATE
 
 T = TypeVar("T")
 
@@ -21,6 +22,8 @@ class CallHeld(RoundsmanError):
     called before the hold was known, so that the step may have had its effect.
     """
 
+    error_type = "Held"
+
     def __init__(self, why: str, *, until: int, called: bool = False) -> None:
         super().__init__(why)
         self.until = until
@@ -29,6 +32,12 @@ class CallHeld(RoundsmanError):
 
 class RateLimited(CallHeld):
     """The rate limit has no place for the call; as far as is known, the service is healthy."""
+
+
+class TenantAtRate(RateLimited):
+    """The rate limit of the order's tenant has no place for the call."""
+
+    error_type = TENANT_RATE
 
 
 class NotCalled(Busy):
@@ -47,6 +56,7 @@ class Guard(Protocol):
         *,
         ends_at: int,
         order: str = "",
+        tenant: str | None = None,
         asks: bool = False,
         follows: bool = False,
     ) -> T:
@@ -56,7 +66,8 @@ class Guard(Protocol):
         CallHeld with `called` is raised instead. The guard may wait for its turn until `ends_at`
         (epoch ms) at the latest. `asks` marks a probe: its success does not prove that the service
         is healthy, because many services that cannot do their work still answer queries. `order` is
-        the id of the order, which a hold may let pass. `follows` marks a call after another one of
+        the id of the order, which a hold may let pass; `tenant` is on whose behalf it was sent,
+        whose calls may have a rate of their own. `follows` marks a call after another one of
         the same attempt. The guard may wait longer for its turn: if it is rejected, the next
         attempt makes both calls again.
         """
@@ -71,6 +82,7 @@ class NoGuard:
         *,
         ends_at: int,  # noqa: ARG002  # part of the Guard protocol
         order: str = "",  # noqa: ARG002
+        tenant: str | None = None,  # noqa: ARG002
         asks: bool = False,  # noqa: ARG002
         follows: bool = False,  # noqa: ARG002
     ) -> T:

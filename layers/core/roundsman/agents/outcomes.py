@@ -185,14 +185,16 @@ def permanent(error_type: object, message: object) -> AttemptResult:
     return AttemptResult(outcome=Outcome.PERMANENT, error=_step_error(error_type, message))
 
 
-def held(why: str, retry_after: int, *, outcome_unknown: bool) -> AttemptResult:
+def held(
+    why: str, retry_after: int, *, outcome_unknown: bool, error_type: str = "Held"
+) -> AttemptResult:
     """The service may not be called for `retry_after` ms; the attempt is not counted.
 
     `outcome_unknown`: the service was called before, and the step may have had its effect.
     """
     return AttemptResult(
         outcome=Outcome.HELD,
-        error=_step_error("Held", why),
+        error=_step_error(error_type, why),
         retry_after=min(max(retry_after, 0), milliseconds(LONGEST_WAIT)),
         outcome_unknown=outcome_unknown,
     )

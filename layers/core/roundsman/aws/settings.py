@@ -107,6 +107,8 @@ class AgentSettings(_Settings):
     """ms that the circuit stays open."""
     calls_per_second: float | None
     """The rate limit for all instances together; None for no limit."""
+    tenant_calls_per_second: float | None = None
+    """The rate limit of the calls for each tenant; None for no limit."""
 
 
 def _read(env: Mapping[str, str], setting: str) -> object:
@@ -185,6 +187,7 @@ VARIABLES: Mapping[str, tuple[str, Callable[[Mapping[str, str], str], object]]] 
     "most_receives": ("MAX_RECEIVE_COUNT", _number),
     "order_retention": ("ORDER_RETENTION_DAYS", _days),
     "senders": ("OPERATOR_ROLE_IDS", _senders),
+    "tenant_calls_per_second": ("TENANT_CALLS_PER_SECOND", _rate),
     "tracing_percent": ("TRACING_SAMPLE_PERCENT", _percent),
     "undone_count": ("UNDONE_ALERT_COUNT", partial(_number, least=0)),
     "urgent_queues": ("URGENT_QUEUES", _flag),

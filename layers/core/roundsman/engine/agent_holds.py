@@ -25,6 +25,7 @@ from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import DAY, MINUTE, SECOND, second
 from roundsman.model.situations import EVERY_ORDER, SEVERAL, Parked
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
+from roundsman.model.tenant_rate import LONGEST_RETURN, TENANT_RATE, tenant_lane, waits_for_rate
 
 RECHECK_INTERVAL = 5 * MINUTE
 """The maximum time in ms until a step is checked again that is parked although no hold is known,
@@ -159,18 +160,21 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
     hold = context.agent(step).hold_on(record.operation)
-    at = context.now + max(1, min(wait, RECHECK_INTERVAL)) + int(context.jitter * RESUME_SPREAD)
+    tenant = context.decision.task.tenant if error.type == TENANT_RATE else None
+    longest = RECHECK_INTERVAL if tenant is None else LONGEST_RETURN
+    at = context.now + max(1, min(wait, longest)) + int(context.jitter * RESUME_SPREAD)
     if hold is not None and hold.until > context.now:
-        at = next_check(context, step, max(hold.until, context.now + wait))
+        at, tenant = next_check(context, step, max(hold.until, context.now + wait)), None
     elsewhere = untried(step, record) if effect is Effect.NONE else ()
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
-    why = error.message or error.type
+    why, here = error.message or error.type, agent_now(step, record)
+    held_for = _held_for(context, step, (here, *elsewhere))
     _park(
         context,
         step,
         at,
         why,
-        held_for=_held_for(context, step, (agent_now(step, record), *elsewhere)),
+        held_for=held_for if tenant is None else tenant_lane(here, tenant),
         outcome_unknown=unknown,
         effect=effect,
         uncounted_calls=uncounted_calls,
@@ -189,11 +193,16 @@ def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     """Whether a parked step can resume because at least one of its agents is not on hold.
 
     False until the step has been parked for MAX_VIEW_AGE: before that, the views may not contain
-    its hold yet.
+    its hold yet. A step whose tenant is at its rate waits for its time.
     """
     record = context.decision.step(step.name)
     since = record.held_since
-    if since is None or not context.agents or context.now - since <= MAX_VIEW_AGE:
+    if (
+        since is None
+        or waits_for_rate(record)
+        or not context.agents
+        or context.now - since <= MAX_VIEW_AGE
+    ):
         return False
     # If a queue was never read, only its hold is known. No known hold means no hold.
     return not all(context.is_held(a, record.operation) for a in candidates(context, step))

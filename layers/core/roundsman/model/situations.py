@@ -58,7 +58,8 @@ class Parked:
     """Since when the step has been parked."""
     held_for: str | None = None
     """Whose hold the step waits for: an agent, EVERY_ORDER for the holds on orders, or SEVERAL;
-    TURN if it waits for the turn of its order. None in records of code that did not store it: such
+    TURN if it waits for the turn of its order; a lane of its tenant at an agent if that is at its
+    rate (`model.tenant_rate`). None in records of code that did not store it: such
     a step is not woken, and checks the hold itself within minutes."""
 
 

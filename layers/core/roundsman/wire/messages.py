@@ -84,8 +84,8 @@ class AgentRequest:
     masked: tuple[str, ...] = ()
     """The paths of the values in this request that must be in no text of a reply, such as
     `input.card.number` and `results.quote`."""
-    tenant: str | None = field(default=None, compare=False)
-    """The message group of the SQS message; not part of the body."""
+    tenant: str | None = None
+    """On whose behalf the order was sent; also the message group of the SQS message."""
     left_out: tuple[str, ...] = ()
     """The steps whose results are not in `results`, because the record does not have them."""
     unanswered: tuple[str, ...] = ()
@@ -385,6 +385,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("masked", "masked", TEXTS, ()),
     Field("leftOut", "left_out", TEXTS, ()),
     Field("unanswered", "unanswered", TEXTS, ()),
+    Field("tenant", "tenant", OPTIONAL_TEXT, None),
 )
 STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
     StepToAdd,

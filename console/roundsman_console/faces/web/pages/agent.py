@@ -13,6 +13,7 @@ from roundsman_console.aws.versions import FunctionVersions, functions_of, read_
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.readings.plans_in_use import plans_in_use
 from roundsman_console.faces.web.readings.step_health import read_step_health
+from roundsman_console.faces.web.readings.tenants import tenants_part
 from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.agent.reading import find_agent
 from roundsman_console.facts.course.marks import EventMark, deployment_marks, hold_marks, within
@@ -54,6 +55,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "plans": plans,
         "steps": steps[:MOST_STEPS],
         "many_steps": len(steps),
+        "tenants": tenants_part(stack, [name], at),
         "health": read_step_health(inspector, f"agent {name}", measured, given)
         if measured
         else None,

@@ -8,6 +8,7 @@ from roundsman_console.aws.links import aws_console_of
 from roundsman_console.aws.metrics import AttemptTimes, read_attempt_times
 from roundsman_console.base.clock import now
 from roundsman_console.faces.web.readings.cache import Cached
+from roundsman_console.faces.web.readings.tenants import tenants_part
 from roundsman_console.faces.web.readings.unreadable_parts import part
 from roundsman_console.facts.agent.reading import find_agents_and_order_holds
 from roundsman_console.facts.hold.view import order_hold_sentence
@@ -36,6 +37,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     return {
         "agents": agents,
         "order_holds": [(hold.workflow, order_hold_sentence(hold)) for hold in holds],
+        "tenants": tenants_part(inspector.stack, names, at),
         "times": times,
         "queues": part(inspector.queues, "the queues"),
         "OPERATOR": OPERATOR,

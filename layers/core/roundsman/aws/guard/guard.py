@@ -4,7 +4,7 @@
    there may be some in the queue already.
 2. It checks whether the circuit is open. This comes before the rate limit, so that no call waits
    for a turn that it cannot take.
-3. It waits for the call's turn, if a rate limit is set.
+3. It waits for the turn of the order's tenant and then for that of the call, if there are limits.
 4. It makes the call through the circuit breaker, which counts the result.
 """
 
@@ -26,6 +26,8 @@ from roundsman.wire.alert import Alert
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from roundsman.aws.guard.tenant_rate import TenantRates
 
 T = TypeVar("T")
 
@@ -74,6 +76,7 @@ class AgentGuard:
     breaker: Breaker
     rate: RateLimit | None
     news: CircuitEvents
+    tenants: "TenantRates | None" = None
 
     def call(
         self,
@@ -81,16 +84,19 @@ class AgentGuard:
         *,
         ends_at: int,
         order: str = "",
+        tenant: str | None = None,
         asks: bool = False,
         follows: bool = False,
     ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
         self.hold.check(order)
         self.breaker.check()
+        # An attempt with a probe needs several turns. In a backlog of calls, the second turn is
+        # always later than LONGEST_WAIT, so each attempt would end after its first call.
+        longest = 2 * LONGEST_WAIT if follows else LONGEST_WAIT
+        if self.tenants is not None and tenant is not None:
+            self.tenants.wait(tenant, order, ends_at=ends_at, longest=longest)
         if self.rate is not None:
-            # An attempt with a probe needs several turns. In a backlog of calls, the second turn is
-            # always later than LONGEST_WAIT, so each attempt would end after its first call.
-            longest = 2 * LONGEST_WAIT if follows else LONGEST_WAIT
             self.rate.wait(ends_at=ends_at, longest=longest)
         return self.breaker.call(function, ends_at=ends_at, asks=asks)
 
@@ -132,7 +138,18 @@ def guard_of(
         clock=clock,
         news=news,
     )
-    rate = None
+    rate = tenants = None
+    if settings.tenant_calls_per_second is not None:
+        from roundsman.aws.guard.tenant_rate import TenantRates  # late: few agents have such a rate
+
+        tenants = TenantRates(
+            agent,
+            client,
+            control_table=table,
+            calls_per_second=settings.tenant_calls_per_second,
+            clock=clock,
+            sleep=sleep,
+        )
     if settings.calls_per_second is not None:
         rate = RateLimit(
             agent,
@@ -143,4 +160,4 @@ def guard_of(
             sleep=sleep,
         )
     hold = OperatorsHold(agent, holds, clock=clock)
-    return AgentGuard(hold=hold, breaker=breaker, rate=rate, news=news)
+    return AgentGuard(hold=hold, breaker=breaker, rate=rate, news=news, tenants=tenants)

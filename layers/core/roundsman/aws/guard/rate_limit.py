@@ -12,7 +12,7 @@ at the rate at which it can be served, and not all at once every two seconds.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from roundsman.agents.guard import CallHeld, RateLimited
 from roundsman.aws.dynamodb.codec import Item, number, text
@@ -38,7 +38,15 @@ RETURN_IS_AHEAD = "ReturnAt >= :first AND ReturnAt <= :latest"
 
 
 class RateLimit:
-    """At most `calls_per_second` for all instances that share the table. `sleep` takes ms."""
+    """At most `calls_per_second` for all instances that share the table. `sleep` takes ms.
+
+    `record` is the id of its row, if that is not the one of the agent.
+    """
+
+    longest_return: ClassVar[int] = LONGEST_RETURN
+    limited: ClassVar[type[RateLimited]] = RateLimited
+    whose: ClassVar[str] = ""
+    """Follows the limit in what is said of a call that is rejected."""
 
     def __init__(
         self,
@@ -49,11 +57,12 @@ class RateLimit:
         calls_per_second: float,
         clock: Clock,
         sleep: Callable[[int], None],
+        record: str | None = None,
     ) -> None:
         self._agent = agent
         self._client = client
         self._table = control_table
-        self._record = f"rate#{agent}"
+        self._record = record or f"rate#{agent}"
         self._key: Item = {"ControlId": text(self._record)}
         self._limit_text = f"{calls_per_second:g}"
         self._interval = -int(-SECOND * MICROSECOND // calls_per_second)  # rounded up
@@ -79,8 +88,12 @@ class RateLimit:
             )
             return
         wait = -(-place // MICROSECOND) - self._clock()
-        if wait > 0:
+        if wait > 0 and not self.is_lifted():
             self._sleep(wait)
+
+    def is_lifted(self) -> bool:
+        """Return whether the limit is not applied now, as far as the row was read."""
+        return False
 
     def _place(self, ends_at: int, longest: int) -> int:
         """Take a place, in epoch microseconds. If the answer is lost, the place stays unused."""
@@ -95,9 +108,11 @@ class RateLimit:
                 return place
             if self._next_at > latest:
                 break
-        raise RateLimited(
-            f"{self._agent} has reached its limit of {self._limit_text} calls per second",
-            until=self._return_at(),
+        if self.is_lifted():
+            return now
+        limit = f"{self._limit_text} calls per second{self.whose}"
+        raise self.limited(
+            f"{self._agent} has reached its limit of {limit}", until=self._return_at()
         )
 
     def _take_now(self, now: int) -> int | None:
@@ -136,7 +151,7 @@ class RateLimit:
         now = self._clock() * MICROSECOND
         first = max(self._next_at, now + self._interval)
         try:
-            at = self._take_return(first, latest=now + LONGEST_RETURN * MICROSECOND)
+            at = self._take_return(first, latest=now + self.longest_return * MICROSECOND)
         except Exception as error:  # noqa: BLE001  # the calls then come back together
             logger().warning("the retry time could not be stored", extra=where(error))
             at = first
