@@ -181,6 +181,16 @@ class LateAnswerAlertDocument(AnyAlertDocument):
     step: str
 
 
+class ClosingFailedAlertDocument(AnyAlertDocument):
+    """The alert that an order has ended although closing steps of it have failed."""
+
+    alert: Literal["closing_failed"]
+    order: str
+    workflow: str
+    steps: str
+    end: Literal["Undone", "Archived", "Cancelled"]
+
+
 class StackFaultAlertDocument(AnyAlertDocument):
     """The alert of a fault that the supervisor saw in the stack, or its all-clear."""
 
@@ -209,6 +219,7 @@ AlertMessageDocument: TypeAlias = (
     | OrdersAlertDocument
     | ForeignCommandAlertDocument
     | LateAnswerAlertDocument
+    | ClosingFailedAlertDocument
     | StackFaultAlertDocument
     | HeartbeatAlertDocument
 )

@@ -18,6 +18,7 @@ from roundsman.model.field_table import Field, FieldTable, Required
 from roundsman.model.polling import Polling
 from roundsman.model.retry_window import RetryWindow
 from roundsman.model.task import (
+    Closing,
     LeftOut,
     Owed,
     StepError,
@@ -47,6 +48,7 @@ def task() -> str:
         ("Each map of `Added`:", codec.ADDED_STEP, codec.NamedAddedStep),
         ("Each map of `Signals`:", codec.SIGNAL, UnreadSignal),
         ("The map `Ending`:", codec.ENDING, Termination),
+        ("The map `Closing`:", codec.CLOSING, Closing),
         ("The map `Error`, here and in a step:", codec.ERROR, StepError),
     )
 

@@ -98,6 +98,12 @@ ENOUGH = 0.25
 BY_TYPE = 0.2
 """The share of stories in which the type of an error decides what follows it."""
 
+CLOSING = 0.25
+"""The share of stories whose workflow has closing steps."""
+
+ENDING_EARLY = 0.15
+"""The share of stories in which steps end their orders early."""
+
 LENGTHY = 0.15
 """The share of stories in which results and answers are too long, or no JSON."""
 
@@ -320,7 +326,7 @@ def with_policies(chance: Random, workflow: Workflow) -> Workflow:
 
 
 def _with_newest_shapes(seed: int, workflow: Workflow) -> Workflow:
-    """The workflow, in some stories with quorums, with policies by error type, or with a limit."""
+    """The workflow, in some stories with quorums, policies by type, a limit, closing steps."""
     if chance := some_stories("enough", seed, ENOUGH):
         workflow = with_quorums(chance, workflow)
     if chance := some_stories("policies", seed, BY_TYPE):
@@ -328,7 +334,22 @@ def _with_newest_shapes(seed: int, workflow: Workflow) -> Workflow:
     if chance := some_stories("limits", seed, LIMITING):
         limit = Limit(by="input.total", at_once=chance.randint(1, 2))
         workflow = replace(workflow, limit=limit)
+    if chance := some_stories("closing", seed, CLOSING):
+        workflow = with_closing_steps(chance, workflow)
     return workflow
+
+
+def with_closing_steps(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with one or two closing steps at some of its ends."""
+
+    def closing(name: str, after: tuple[Step, ...]) -> Step:
+        plain = replace(_random_step(chance, name, after), for_each=None, tolerate=0.0)
+        return replace(plain, compensation=None, on_failure=None)
+
+    first = closing("closing0", ())
+    steps = (first, closing("closing1", (first,))) if chance.random() < 0.5 else (first,)
+    undone, failed, cancelled = (steps if chance.random() < 0.7 else () for _ in range(3))
+    return replace(workflow, when_undone=undone, when_failed=failed, when_cancelled=cancelled)
 
 
 def with_small_results(chance: Random, workflow: Workflow) -> Workflow:
@@ -387,9 +408,12 @@ def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
     )
 
 
-def story_agents(seed: int, workflow: Workflow, *, lengthy: bool = False) -> list[Agent]:
+def story_agents(
+    seed: int, workflow: Workflow, *, lengthy: bool = False, ending: bool = False
+) -> list[Agent]:
     """Return all agents of the workflow. A reply of them may add steps, and an error of them may
-    quote the masked field. Results of `lengthy` ones may be too long, or no JSON.
+    quote the masked field. Results of `lengthy` ones may be too long, or no JSON. Those that are
+    `ending` may end their orders early.
 
     A reply that adds what it may not add, or that is no JSON, comes a few times, or until its step
     fails.
@@ -401,6 +425,9 @@ def story_agents(seed: int, workflow: Workflow, *, lengthy: bool = False) -> lis
         if workflow.masked:
             _quote(seed, request)
         result = _random_result(seed, request) if lengthy else {"done": True}
+        chance = own_chance(f"ends {seed}", request.idempotency_key)
+        if ending and chance.random() < 0.2:
+            return Done(result, end="not wanted", undo=chance.random() < 0.5)  # type: ignore[arg-type]  # it may be no JSON
         return Done(result, then=_random_then(seed, workflow, request))  # type: ignore[arg-type]  # it may be no JSON
 
     def nothing(_: StepRequest) -> None:
@@ -573,9 +600,11 @@ class Story:
 
     def _agents_of(self, workflow: Workflow) -> list[Agent]:
         """The agents whose functions do more than to succeed; none if stand-ins do."""
-        if not (workflow.may_add or workflow.masked or self.lengthy):
+        ending = some_stories("ends early", self.seed, ENDING_EARLY) is not None
+        if not (workflow.may_add or workflow.masked or self.lengthy or ending):
             return []
-        return story_agents(self.seed, workflow, lengthy=self.lengthy is not None)
+        lengthy = self.lengthy is not None
+        return story_agents(self.seed, workflow, lengthy=lengthy, ending=ending)
 
     def run(self) -> Account:
         """Run the story and return its totals.

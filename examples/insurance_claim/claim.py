@@ -16,7 +16,7 @@ from roundsman import (
     Json,
     NamedStep,
     NotYet,
-    PermanentError,
+    Retry,
     Signal,
     Sleep,
     Step,
@@ -136,13 +136,16 @@ assessor = Agent("assessor")
 
 
 @assessor.performs(estimate)
-def estimated(request: StepRequest) -> "Json | NotYet":
-    """Have the damage estimated, or look how far that is: the same call under the same key."""
+def estimated(request: StepRequest) -> "Json | NotYet | Done":
+    """Have the damage estimated, or look how far that is: the same call under the same key.
+
+    A damage that is not insured ends the claim early, and leaves nothing behind.
+    """
     found = call(
         request, "POST", "estimates", body={"claim": request.task_id}, returns=("state", "amount")
     )
     if found["state"] == "not insured":
-        raise PermanentError("NotInsured", "the policy does not cover this damage")
+        return Done(end="the policy does not cover this damage", undo=True)
     if found["state"] != "done":
         return NotYet(again_in=timedelta(hours=6), within=timedelta(days=20))
     return found["amount"]
@@ -214,7 +217,21 @@ def called_back(request: StepRequest) -> None:
     call(request, "DELETE", "payments", request.perform_key)
 
 
-# 8. All of it, and the way back.
+# 8. What the customer is told if nothing is paid.
+
+write = Step(name="write", agent="letters", complete_within=BRIEFLY, retry=Retry(max_attempts=3))
+letters = Agent("letters")
+
+
+@letters.performs(write)
+def written(request: StepRequest) -> Json:
+    """Write to the customer how the claim has ended."""
+    end = request.ending
+    why = "Cancelled" if end is None or end.error_type is None else end.error_type
+    return call(request, "POST", "letters", body={"claim": request.task_id, "why": why})
+
+
+# 9. All of it, and the way back.
 
 claim = Workflow(
     name="claim",
@@ -224,6 +241,8 @@ claim = Workflow(
     most_added=50,
     complete_within=timedelta(days=100),
     on_failure=Undo(),
+    when_undone=(write,),
+    when_cancelled=(write,),
     retain_for=timedelta(days=90),
 )
-AGENTS = (files, archive, assessor, desk, bank, cheques)
+AGENTS = (files, archive, assessor, desk, bank, cheques, letters)

@@ -41,4 +41,5 @@ def checked(task: Task, plan: Plan | None) -> Task:
     if plan is None:
         return task
     values = {each.name: getattr(task, each.name) for each in fields(Task)}
-    return CheckedTask(**values, known=plan.steps)
+    closing = {name: one for steps in plan.closing.values() for name, one in steps.items()}
+    return CheckedTask(**values, known={**plan.steps, **closing})

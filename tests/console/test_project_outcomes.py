@@ -9,16 +9,19 @@ from types import ModuleType
 import pytest
 
 from roundsman import (
+    ANY,
     AnyOf,
     Archive,
     Compensation,
     Signal,
+    Skip,
     Sleep,
     Step,
     Undo,
     Wait,
     Workflow,
 )
+from roundsman.definition.workflow import ErrorPolicy
 from roundsman_testing import TaskState, World
 
 PROJECT = Path(__file__).parents[2]
@@ -28,6 +31,7 @@ RESERVE = Step(
 )
 PAY = Step(name="pay", agent="payment", after=(RESERVE,), complete_within=timedelta(seconds=5))
 ORDER = Workflow(name="order", steps=[RESERVE, PAY], complete_within=HOUR, on_failure=Undo())
+TELL = Step(name="tell", agent="mail", complete_within=timedelta(seconds=5))
 ITEMS = replace(PAY, for_each="input.items")
 ENOUGH = replace(ITEMS, enough=2, compensation=Compensation())
 
@@ -37,6 +41,10 @@ def asked(enough: int, when: str | None = None) -> Workflow:
     pay = replace(PAY, after=(), compensation=Compensation(), when=when)
     ask = Signal("ask", within=HOUR / 2, after=AnyOf(RESERVE, pay, enough=enough), otherwise=None)
     return replace(ORDER, steps=[RESERVE, pay, ask])
+
+
+def by_type(policies: dict[str, ErrorPolicy]) -> Workflow:
+    return replace(ORDER, steps=[RESERVE, replace(PAY, on_error=policies)])
 
 
 def outcomes() -> ModuleType:
@@ -72,6 +80,11 @@ def outcomes() -> ModuleType:
             TaskState.ARCHIVED,
         ),
         (replace(ORDER, steps=[RESERVE, replace(ENOUGH, for_each="`[]`")]), TaskState.UNDONE),
+        (by_type({"Refused": Archive()}), TaskState.ARCHIVED),
+        (by_type({ANY: Archive()}), TaskState.ARCHIVED),
+        (by_type({"Refused": Skip(), ANY: Archive()}), TaskState.COMPLETED),
+        (by_type({"Other": Archive()}), TaskState.UNDONE),
+        (replace(ORDER, when_undone=(TELL,)), TaskState.UNDONE),
     ],
 )
 def test_the_tests_of_an_application_know_how_its_orders_end(

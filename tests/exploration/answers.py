@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LARGEST_RESULT
-from roundsman.model.task import Effect
+from roundsman.model.task import EarlyEnd, Effect
 
 
 class Answer(NamedTuple):
@@ -23,6 +23,7 @@ class Answer(NamedTuple):
     unexpected: bool = False
     adds: tuple[str, ...] = ()
     """The names of the steps that it adds."""
+    ends: EarlyEnd | None = None
     result: Json = None
 
     @property
@@ -39,6 +40,8 @@ ANSWERS = {
     "transient": Answer(Outcome.TRANSIENT),
     "transient, and nothing happened": Answer(Outcome.TRANSIENT, effect=Effect.NONE),
     "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
+    "succeeded, and ends it early": Answer(Outcome.SUCCEEDED, ends=EarlyEnd("not wanted")),
+    "succeeded, and takes all back": Answer(Outcome.SUCCEEDED, ends=EarlyEnd("no", undo=True)),
     "permanent": Answer(Outcome.PERMANENT),
     "permanent, and nothing happened": Answer(Outcome.PERMANENT, effect=Effect.NONE),
     "permanent, though it happened": Answer(
@@ -79,6 +82,8 @@ ENDINGS = {
     "answer lost": Ending(acts=True),
     "done, and adds a step": Ending("succeeded, and adds a step", acts=True),
     "done, and adds what it may not": Ending("succeeded, and adds what it may not", acts=True),
+    "done, and ends it early": Ending("succeeded, and ends it early", acts=True),
+    "done, and takes all back": Ending("succeeded, and takes all back", acts=True),
     "done, its result too long": Ending("succeeded, and its result is too long", acts=True),
     "unavailable": Ending("transient"),
     "unavailable, and proves it": Ending("transient, and nothing happened", proves=True),

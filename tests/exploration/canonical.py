@@ -341,9 +341,13 @@ class Records:
             # since before now has something to give back, and how much moves only the complete-by.
             credited_until = over(task.credited_until, now)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
-        ending = task.ending
+        ending, closing = task.ending, task.closing
+        if closing is not None:
+            by = T0 if task.ended else max(T0 + closing.by - now, T0)
+            closing = replace(closing, by=by)
         return replace(
             task,
+            closing=closing,
             version=VERSION,
             created_at=T0,
             # What a resubmitted task has again is the difference of the two.
@@ -393,6 +397,7 @@ def moved(task: Task, by: int) -> Task:
     return replace(
         task,
         steps=steps,
+        closing=task.closing and replace(task.closing, by=task.closing.by + by),
         start_at=task.start_at + by,
         complete_by=task.complete_by + by,
         due_at=task.due_at + by,
@@ -493,6 +498,8 @@ def _key(task: Task) -> Key:
         task.due_at,
         task.owed,
         task.ending,
+        task.closing,
+        task.ended_early is None,
         task.command_ids,
         tuple(task.fan_outs.items()),
         tuple(task.added.items()),
@@ -502,5 +509,6 @@ def _key(task: Task) -> Key:
         task.failure,
         task.corrections,
         task.erased_at,
+        tuple(sorted(task.used_rounds.items())),
         *((name, record) for name, record in task.steps.items()),
     )

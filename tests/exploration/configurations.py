@@ -260,6 +260,23 @@ ONE_OF_TWO = replace(
 )
 one_item = replace(items, tolerate=0, enough=1)
 ONE_ITEM = replace(ITEMS, plan=plan(one_item, step("b", one_item, retry=ONCE)))
+tell = replace(bare, name="tell", retry=TWICE)
+
+
+def closing(*steps: Step, on_failure: Strategy | None = None) -> Plan:
+    """A plan with the closing step `tell` at each end."""
+    made = workflow(*steps, on_failure=on_failure)
+    return plan_of(replace(made, when_undone=(tell,), when_failed=(tell,), when_cancelled=(tell,)))
+
+
+CLOSES = Configuration(
+    plan=closing(briefly), endings=("done", "refused", "answer lost"), undo_endings=("done",)
+)
+ENDS_EARLY = Configuration(
+    plan=plan(briefly, step("b", retry=ONCE), step("c", briefly, retry=ONCE)),
+    endings=("done", "refused", "done, and ends it early", "done, and takes all back"),
+    undo_endings=("done",),
+)
 ADDS = Configuration(
     plan=adding(one), endings=("done, and adds a step", "refused"), undo_endings=("done",)
 )
@@ -368,6 +385,18 @@ SMALL: dict[str, Configuration] = {
     ),
     "one of two steps is enough": ONE_OF_TWO,
     "one of two items is enough": ONE_ITEM,
+    "a step, and a closing step": CLOSES,
+    "a step, and a closing step, a crash": replace(CLOSES, crashes=1),
+    "a step that is archived, and a closing step, resubmitted or undone": replace(
+        CLOSES,
+        plan=closing(briefly, on_failure=Archive()),
+        endings=("done", "refused"),
+        commands=asked("resubmit", "undo"),
+    ),
+    "a step that is cancelled, and a closing step": replace(
+        CLOSES, endings=("done", "refused"), commands=asked("cancel", "cancel --no-undo")
+    ),
+    "three steps, of which one may end it early": ENDS_EARLY,
     "a step that adds another": ADDS,
     "a step that adds another, a crash": replace(ADDS, crashes=1),
     "a step that adds another, and its order is taken back": replace(

@@ -13,7 +13,7 @@ from roundsman.engine.due import Lane, start_interval
 from roundsman.engine.newly_owed import end_status
 from roundsman.model.instants import SKEW
 from roundsman.model.situations import WithoutAgent
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import DONE, OVER, ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepRecord, Task
 from roundsman_console.facts.audit.checks import CHECKS
 from roundsman_console.facts.audit.stored_order import StandingEffect, StoredOrder
@@ -95,12 +95,19 @@ class Rules:
 
 def _starts_in_order(plan: Plan, task: Task) -> bool:
     return all(
-        _is_done(task.step(before)) or is_enough(plan, task, before)
+        _may_follow(plan, task, name, before)
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
         or (isinstance(record.situation, WithoutAgent) and task.ending is None)
         for before in plan.before(name)
     )
+
+
+def _may_follow(plan: Plan, task: Task, name: str, before: str) -> bool:
+    """Whether a step may begin as far as this one is concerned, which it comes after."""
+    if task.closes(name):
+        return task.step(before).process_state in OVER
+    return _is_done(task.step(before)) or is_enough(plan, task, before)
 
 
 def _is_done(record: StepRecord) -> bool:
@@ -129,8 +136,13 @@ def _is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
     return record.process_state in (ProcessState.UNDONE, ProcessState.UNDO_ERROR)
 
 
+CLOSING = ("tell",)
+"""The closing steps of the configurations: one stands once for each end of its task."""
+
+
 def _at_most_one_stands(state: State) -> bool:
-    return len(state.standing) == len({step for step, _ in state.standing})
+    once = [step for step, _ in state.standing if step not in CLOSING]
+    return len(once) == len({*once})
 
 
 def is_called_without_effect(record: StepRecord) -> bool:
@@ -147,10 +159,12 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
 
     By the plan and the states of the steps alone: not by what the record says of looking at it.
     """
+    if task.closing is not None:
+        yield "closing", max(now, task.closing.by)
     for name in plan.steps:
         record = task.step(name)
         if record.under_way:
-            reminds = record.remind_at if task.ending is None else None
+            reminds = record.remind_at if task.performs(name) else None
             ends = (stored_step(record).complete_by, record.heartbeat_by, reminds)
             yield name, max(now, min(at for at in ends if at is not None))
         elif isinstance(record.situation, WithoutAgent):
@@ -166,7 +180,7 @@ def looked_at_by(plan: Plan, task: Task, now: int) -> Iterator[int]:
         record = task.step(name)
         since = record.late_since if task.steps else task.start_at
         if record.under_way:
-            since = record.remind_at if task.ending is None else None
+            since = record.remind_at if task.performs(name) else None
         late_for = max(now - since, 0) if since is not None and at <= now else 0
         yield at + start_interval(late_for)
 
@@ -174,9 +188,8 @@ def looked_at_by(plan: Plan, task: Task, now: int) -> Iterator[int]:
 def _is_ready(plan: Plan, task: Task, name: str) -> bool:
     """Whether only time can keep the step from being claimed."""
     state = task.step(name).process_state
-    if state is ProcessState.PENDING and task.ending is None:
-        before = plan.steps[name].after
-        return all(_is_done(task.step(one)) or is_enough(plan, task, one) for one in before)
+    if state is ProcessState.PENDING and task.performs(name):
+        return all(_may_follow(plan, task, name, one) for one in plan.steps[name].after)
     if state is not ProcessState.UNDOING:
         return False
     later = (task.step(other) for other in plan.steps if name in plan.before(other))

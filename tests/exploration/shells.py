@@ -546,4 +546,5 @@ def _reply(job: Mail) -> Reply:
         effect=answer.effect,
         callback=answer.callback,
         then=tuple(map(StepToAdd, answer.adds)),
+        end=answer.ends,
     )

@@ -9,7 +9,7 @@ from roundsman.model.events import Decision, Event, Inspect, Replied, SendReques
 from roundsman.model.failure import failure_of
 from roundsman.model.situations import AtAgent
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import LATE_ANSWER, PERFORM, Task
+from roundsman.model.task import CLOSING_FAILED, LATE_ANSWER, PERFORM, Task
 from roundsman_testing.invariants.rules import of_change
 from tests.support.steps import stored_step
 
@@ -47,8 +47,16 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
     awaits = any(record.awaits_result for record in after.steps.values())
     expected += ["result_awaited" if awaits else "unexpected_error"] if joins else []
-    assert alerts == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
+    failed = {n for n in closing_of(after) if after.step(n).process_state is ProcessState.ERROR}
+    closed = [CLOSING_FAILED] if enters and after.ended and failed else []
+    late = [LATE_ANSWER] if _is_late_answer(before, event) else []
+    assert alerts == [*expected, *closed, *late]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
+
+
+def closing_of(task: Task) -> tuple[str, ...]:
+    """The closing steps of the end that the task has come to."""
+    return () if task.closing is None else task.closing.steps
 
 
 def _is_late_answer(before: Task, event: Event) -> bool:
@@ -99,7 +107,7 @@ def check_record(plan: Plan, task: Task) -> None:
         undoing = ProcessState.UNDOING in found and not goes_on
         assert (task.state is TaskState.UNDOING) == undoing
     if task.state is TaskState.COMPLETED:
-        assert task.ending is None or task.ending.part
+        assert task.ending is None or task.ending.part or task.ended_early
     if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
         assert task.ending is not None
 

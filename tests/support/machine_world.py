@@ -54,6 +54,7 @@ from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    EarlyEnd,
     Effect,
     StepError,
     StepRecord,
@@ -133,6 +134,9 @@ class WorkflowOptions(TypedDict, total=False):
     may_add: tuple[Step, ...]
     most_added: int
     may_add_after_no_return: tuple[Step, ...]
+    when_undone: tuple[Step, ...]
+    when_failed: tuple[Step, ...]
+    when_cancelled: tuple[Step, ...]
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
@@ -239,6 +243,7 @@ class World:
         callback: bool = False,
         then: tuple[StepToAdd, ...] = (),
         left_out: str | None = None,
+        end: EarlyEnd | None = None,
         sender: str | None = None,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
@@ -264,6 +269,7 @@ class World:
                 callback=callback,
                 then=then,
                 left_out=left_out,
+                end=end,
                 sender=sender,
             )
         )
@@ -280,6 +286,10 @@ class World:
     def adds(self, name: str, *then: StepToAdd, lock: str | None = None) -> Decision:
         """The step succeeds, and its reply adds these steps."""
         return self.reply(name, Outcome.SUCCEEDED, then=then, lock=lock)
+
+    def ends(self, name: str, why: str = "not wanted", *, undo: bool = False) -> Decision:
+        """The step succeeds, and its reply ends the task early."""
+        return self.reply(name, Outcome.SUCCEEDED, end=EarlyEnd(why, undo))
 
     def fails(self, name: str, lock: str | None = None, retry_after: int | None = None) -> Decision:
         error = StepError("Unavailable", "503")

@@ -684,7 +684,7 @@ PLANTS = (
     Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
     Plant(Invariant.KEY_LASTS, "requests to undo outlive keys", requests_that_outlive_their_keys),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
-    Plant(Invariant.STARTED, "started is never sent", returns(newly_owed, "_has_started", False)),
+    Plant(Invariant.STARTED, "started is never sent", returns(newly_owed, "has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
     Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
     Plant(

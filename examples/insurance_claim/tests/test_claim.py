@@ -29,6 +29,7 @@ class Services:
         self.looks = 0
         self.insured = True
         self.notes: list[str] = []
+        self.letters: list[str] = []
         self.closed_accounts = False
 
     def call(
@@ -47,6 +48,9 @@ class Services:
             case "POST", ("notes",):
                 assert isinstance(body, dict)
                 self.notes.append(str(body["text"]))
+            case "POST", ("letters",):
+                assert isinstance(body, dict)
+                self.letters.append(str(body["why"]))
             case "POST", ("payments",):
                 if self.closed_accounts and not key.endswith("cheques"):
                     raise PermanentError("AccountClosed")
@@ -124,8 +128,10 @@ def test_a_damage_that_is_not_insured_leaves_nothing_behind(
 ) -> None:
     services.insured = False
     world.run()
-    assert state(world) is TaskState.UNDONE
+    assert state(world) is TaskState.COMPLETED
+    assert world.task("c-1").ended_early is not None
     assert services.there == set()
+    assert services.letters == []
 
 
 def test_the_desk_is_reminded_each_day(world: World, services: Services) -> None:
@@ -138,6 +144,7 @@ def test_a_claim_that_the_desk_declines_is_undone(world: World, services: Servic
     world.run()
     assert state(world) is TaskState.UNDONE
     assert services.there == set()
+    assert services.letters == ["Declined"]
 
 
 def test_a_customer_may_accept_before_the_desk_has_approved(world: World) -> None:
@@ -153,6 +160,7 @@ def test_a_customer_who_does_not_accept_is_not_paid(world: World, services: Serv
     world.run()
     assert state(world) is TaskState.UNDONE
     assert services.there == set()
+    assert services.letters == ["NoSignal"]
 
 
 def test_a_customer_who_withdraws_in_time_is_not_paid(world: World, services: Services) -> None:
@@ -160,6 +168,7 @@ def test_a_customer_who_withdraws_in_time_is_not_paid(world: World, services: Se
     world.run()
     assert state(world) is TaskState.CANCELLED
     assert services.there == set()
+    assert services.letters == ["Cancelled"]
 
 
 def test_cheques_are_sent_while_the_bank_takes_no_work(world: World, services: Services) -> None:

@@ -7,6 +7,7 @@ from roundsman.definition.plan import Plan, SleepForPlan, StepPlan, WaitPlan
 from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.claims import KEY_EXPIRED
+from roundsman.engine.early_end import WRONG_END
 from roundsman.engine.overdue import OVERDUE
 from roundsman.engine.signals import NO_SIGNAL
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
@@ -237,7 +238,8 @@ class Attempts:
         if ending is None or command:
             return ""
         if ending.error is None:
-            return "it ends without an error, and nobody asked for it"
+            by_itself = "it ends without an error, and nobody asked for it"
+            return by_itself if after.ended_early is None else ""
         kind, early = ending.error.type, after.perform_by - now - self._apart
         if kind in (NOT_COMPLETE, DEADLINE_PASSED):
             return f"it ends by {kind}, {early} ms before its time" if early > 0 else ""
@@ -268,7 +270,7 @@ class Attempts:
             return ""
         if attempts < retry.max_attempts:
             return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
-        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT, WRONG_THEN)
+        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT, WRONG_THEN, WRONG_END)
         return "" if known else f"{step.name} fails by {kind}, which nobody replied"
 
 
@@ -291,7 +293,7 @@ def _of_ending(plan: Plan, before: Task, after: Task, now: int) -> Iterator[Brok
     late to undo the step by its key, a person decides what follows.
     """
     ending, expanded = after.ending, plan.for_task(after)
-    if ending is None:
+    if ending is None or ending.how is TaskState.COMPLETED:
         return
     undoes = False
     if ending.step is not None:
@@ -362,15 +364,17 @@ def _key_until(step: StepPlan, record: StepRecord) -> int:
 
 
 def _as_taken(reply: Reply, record: StepRecord) -> Reply:
-    """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
+    """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure,
+    and so is one that ends its task early and may not.
 
-    Which steps these are is checked elsewhere; `record` says why, unless no other attempt fits
-    under the step's key. If it is the last attempt, the step is done, and lacks these steps.
+    Which these are is checked elsewhere; `record` says why, unless no other attempt fits under the
+    step's key. If it is the last attempt, the step is done, and lacks what the reply asked for.
     """
     error, left_out = record.error, record.left_out
-    if error is None and left_out is not None and left_out.lacks_steps:
-        error = StepError(WRONG_THEN, left_out.why)
-    if reply.then and error is not None and error.type in (WRONG_THEN, KEY_EXPIRED):
+    if error is None and left_out is not None and (left_out.lacks_steps or reply.end):
+        error = StepError(WRONG_END if reply.end else WRONG_THEN, left_out.why)
+    wrong = (WRONG_THEN, WRONG_END, KEY_EXPIRED)
+    if (reply.then or reply.end) and error is not None and error.type in wrong:
         return replace(reply, outcome=Outcome.TRANSIENT, error=error)
     return reply
 

@@ -216,7 +216,7 @@ def _not_reconciled(before: Task, after: Task, event: Reconcile, now: int) -> st
         return f"it has {after.complete_by - before.complete_by} ms more, and not {lost}"
     for name, earlier in before.steps.items():
         performs = earlier.process_state is ProcessState.PROCESSING
-        again = earlier.under_way and not (performs and before.ending is not None)
+        again = earlier.under_way and not (performs and not before.performs(name))
         if again and after.step(name).locked_by == earlier.locked_by:
             return f"the attempt of {name} does not begin again"
     return ""

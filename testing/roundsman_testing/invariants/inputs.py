@@ -45,6 +45,9 @@ class Inputs:
             wanted["item"] = _items(plan, task, step.item_of, order)[step.index]
         names = {*(expanded.before(step.name) if step.added_by is None else step.after)}
         results = dict[str, Json]()
+        if step.closes:
+            names = {*expanded.steps} - {step.name}
+            results |= _undone(task)
         if step.added_by is not None and item_place(step.added_by) is not None:
             names.discard(step.added_by)
             if task.step(step.added_by).left_out is None:
@@ -73,6 +76,15 @@ class Inputs:
             if len(items) != count:
                 what = f"{name} has {count} steps for a list of {len(items)} items"
                 yield Broken(Invariant.ALL_ITEMS, after.task_id, what)
+
+
+def _undone(task: Task) -> dict[str, Json]:
+    """The results of what was undone, by record name: a closing step is given them too."""
+    return {
+        name: one.result
+        for name, one in task.steps.items()
+        if one.process_state is ProcessState.UNDONE and one.result is not None
+    }
 
 
 def _items(plan: Plan, task: Task, fan_out: str, order: Json) -> list[Json]:

@@ -19,7 +19,7 @@ from roundsman.engine.due import is_closed
 from roundsman.engine.newly_owed import end_status
 from roundsman.model.failure import Group
 from roundsman.model.situations import AwaitsCallback, AwaitsSignal
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import OVER, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.alert import Alert
 from roundsman_console.facts.audit import stored_order as audit
@@ -157,6 +157,9 @@ def of_change(
             continue
         if record.process_state is not ProcessState.PROCESSING:
             continue
+        if after.closes(name):
+            yield from _of_closing_claim(expanded, after, name)
+            continue
         if (
             before.ending is not None
             and after.ending is not None
@@ -289,6 +292,18 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
     elif after.version < before.version:
         what = f"version {after.version} follows version {before.version}"
         yield Broken(Invariant.NOT_LOST, after.task_id, what)
+
+
+def _of_closing_claim(expanded: Plan, after: Task, name: str) -> Iterator[Broken]:
+    """Check the claim of a closing step: all others, and those before it, are over."""
+    before_it = expanded.steps[name].after
+    others = (
+        one for one, record in after.steps.items() if not after.closes(one) if record.under_way
+    )
+    behind = [one for one in before_it if after.step(one).process_state not in OVER]
+    for other in (*others, *behind):
+        what = f"{name}, which closes the task, is claimed before {other} is over"
+        yield Broken(Invariant.IN_ORDER, after.task_id, what)
 
 
 FAILS_AFTER_CLAIMS = frozenset({KEY_EXPIRED, "QuorumNotReached", "TooFewItems"})

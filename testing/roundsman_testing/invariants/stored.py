@@ -233,6 +233,8 @@ class Contents:
                 self._say(task.task_id, f"the message of an error of {name}", error.message)
         if task.ending is not None and (before is None or before.ending != task.ending):
             self._say(task.task_id, "the reason of its end", task.ending.why)
+        if task.ended_early is not None and (before is None or before.ended_early is None):
+            self._say(task.task_id, "the reason of its early end", task.ended_early)
         for owed in task.owed:
             self._say(task.task_id, f"the detail of {owed.name}", owed.detail)
 

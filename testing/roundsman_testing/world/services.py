@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from roundsman.agents.author_errors import leaves_of
 from roundsman.agents.not_yet import NotYet
+from roundsman.agents.outcomes import Done
 from roundsman.agents.request import StepRequest
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import milliseconds
@@ -111,6 +112,10 @@ class Script:
         record: the step is done, and what would read the result waits for a person.
         """
         return self.add(CallEnd(answer=lambda: result), times)
+
+    def ends_order(self, why: str, *, undo: bool = False, times: int = FOR_EVER) -> "Script":
+        """The call succeeds, and the agent's function ends the order early (`Done(end=why)`)."""
+        return self.returns(Done(end=why, undo=undo), times)
 
     def fails(self, times: int = 1, error: Exception | None = None) -> "Script":
         """The call fails without effect, with TransientError("503") or with `error`."""

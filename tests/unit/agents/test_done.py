@@ -11,6 +11,7 @@ from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import succeeded_reply
 from roundsman.agents.outcomes import (
     LARGEST_THEN,
+    WRONG_END,
     WRONG_THEN,
     DidNotHappen,
     Done,
@@ -21,7 +22,7 @@ from roundsman.agents.request import StepRequest
 from roundsman.definition.workflow import Compensation
 from roundsman.errors import InvalidInput
 from roundsman.model.events import Outcome
-from roundsman.model.task import Effect, StepToAdd
+from roundsman.model.task import EarlyEnd, Effect, StepToAdd
 from roundsman.wire.messages import read_reply
 from tests.support.agent_samples import Clock, reply, request
 from tests.support.machine_world import step, workflow
@@ -158,3 +159,51 @@ def test_an_agent_needs_the_functions_of_the_kinds_of_its_workflow() -> None:
         "agent 'worker': step 'leg' of workflow 'story' has no function; add one with "
         "@worker.performs(...)"
     ]
+
+
+# --- An early end ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_reply_ends_its_order_early(clock: Clock, undo: bool) -> None:
+    done = Done({"wanted": False}, end="not wanted", undo=undo)
+    answer = reply(agent_that(lambda _: done), clock)
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"wanted": False})
+    assert answer.end == EarlyEnd("not wanted", undo)
+    assert read_reply(answer.body()) == answer
+
+
+def test_a_probe_that_finds_the_effect_ends_it_early_too() -> None:
+    assert succeeded(Happened(end="not wanted").as_done()).end == EarlyEnd("not wanted")
+
+
+def test_the_reason_has_no_masked_value(clock: Clock) -> None:
+    asked = request(input={"orderId": "ord-1", "card": "4111-1111"}, masked=("input.card",))
+    agent = agent_that(lambda _: Done(end="the card 4111-1111 is not wanted"))
+    answer = reply(agent, clock, asked)
+    assert answer.end == EarlyEnd("the card (masked) is not wanted")
+
+
+def test_an_undo_ends_no_order(clock: Clock) -> None:
+    asked = request(operation="undo", perform_key="ord-1/charge_card/perform")
+    answer = reply(agent_that(lambda _: Done(end="not wanted")), clock, asked)
+    assert answer.error is not None
+    assert answer.error.type == WRONG_END
+    assert answer.end is None
+
+
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (lambda: Done(end=3), TypeError),  # type: ignore[arg-type]  # what is tested
+        (lambda: Done(end=""), ValueError),
+        (lambda: Done(undo=True), ValueError),
+        (lambda: Done(end="not wanted", then=(LEG.named("a"),)), ValueError),
+        (lambda: Happened(undo=True), ValueError),
+    ],
+)
+def test_an_early_end_that_says_nothing_or_adds_steps_is_refused(
+    made: Callable[[], object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        made()

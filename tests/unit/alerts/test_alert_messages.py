@@ -14,6 +14,7 @@ from roundsman.wire.alert import (
     Alert,
     breaker_closed_alert,
     breaker_opened_alert,
+    closing_failed_alert,
     foreign_command_alert,
     late_answer_alert,
 )
@@ -29,6 +30,7 @@ ALERTS: Mapping[str, Callable[[], Alert]] = {
     "closed": lambda: breaker_closed_alert("payment", since=T0, now=T0 + 60_000),
     "closed, of unknown age": lambda: breaker_closed_alert("payment", since=None, now=T0),
     "foreign": lambda: foreign_command_alert("cancel", "ord-1", "ops", "AROA:somebody"),
+    "closing failed": lambda: closing_failed_alert("ord-1", "orders", "notify, log", "Undone"),
     "late answer": lambda: late_answer_alert("ord-1", "orders", "approve", went_on=False),
     "late answer after it went on": lambda: late_answer_alert(
         "ord-1", "orders", "approve", went_on=True

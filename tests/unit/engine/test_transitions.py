@@ -51,6 +51,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.situations import NotBegun
 from roundsman.model.states import ProcessState, SituationName, TaskState
+from tests.support.closing_stories import CLOSING_STORIES
 from tests.support.coping_stories import COPING_STORIES
 from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
@@ -277,6 +278,7 @@ STORIES: list[Callable[[], World]] = [
     *(lambda state=state: heard_late(state) for state in ENDED_BY_FAILURE),
     *FAN_OUT_STORIES,
     *QUORUM_STORIES,
+    *CLOSING_STORIES,
     *RESTORED_STORIES,
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,

@@ -418,7 +418,7 @@ def test_the_undo_of_a_part_is_not_cancelled_while_it_goes_on() -> None:
 @pytest.mark.parametrize(
     ("how", "undo", "part"),
     [
-        (TaskState.COMPLETED, True, ()),
+        (TaskState.COMPLETED, False, ()),
         (TaskState.COMPLETED, False, ("a",)),
         (TaskState.UNDONE, True, ("a",)),
     ],

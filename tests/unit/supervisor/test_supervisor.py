@@ -218,14 +218,12 @@ def unreadable(shells: Shells, error: RoundsmanError) -> None:
 
 def impossible(shells: Shells) -> None:
     """A record that can be read, but for which the table has no line: it says that it is being
-    undone, and its only step has been at its agent for too long."""
+    undone, and its steps are done."""
     task = shells.task(HEAD)
-    stuck = step_record(
-        process_state=ProcessState.PROCESSING, locked_by="s1-m.1", started_at=T0, complete_by=T0
-    )
+    done = step_record(process_state=ProcessState.PROCESSED, started_at=T0)
     in_a_year = T0 + 365 * 24 * 60 * MINUTE
     spoilt = replace(task, version=2, state=TaskState.UNDOING, complete_by=in_a_year)
-    spoilt = replace(spoilt, steps={"first": stuck})
+    spoilt = replace(spoilt, steps=dict.fromkeys(LINE.steps, done))
     shells.store.save(spoilt, seen=task.version)
 
 

@@ -41,7 +41,7 @@ def once(order: StoredOrder) -> Findings:
     """Check that each effect came about once for its key, and stands once for its step.
 
     The effect of a step without compensation may stand once from before a person began the task
-    again, and once from after it.
+    again, and once from after it; that of a closing step once for each end of its task.
     """
     task, plan, effects = order.task, order.plan, order.effects
     if plan is None or effects is None:
@@ -50,7 +50,9 @@ def once(order: StoredOrder) -> Findings:
     for name, step, record, keys in _by_step(order, plan, effects):
         if step is None or record is None:
             continue
-        if step.compensation is None:
+        if step.closes:  # once for each end of its task
+            now = [key for key in keys if round_of(task.task_id, name, key) >= record.round]
+        elif step.compensation is None:
             since = order.begun_anew.get(name, 1)
             now = [key for key in keys if round_of(task.task_id, name, key) >= since]
         else:

@@ -106,7 +106,7 @@ def failed_by(order: StoredOrder) -> Findings:
         yield NO_HISTORY
         return
     if ending.error is None:
-        if not order.was_commanded(*ENDED_BY):
+        if task.ended_early is None and not order.was_commanded(*ENDED_BY):
             yield BrokenPromise("it ends without an error, and no command ended it")
         return
     step = ending.step

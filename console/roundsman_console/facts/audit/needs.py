@@ -52,19 +52,18 @@ def needs(task: Task, now: int, plan: Plan | None = None, *, slack: int = 0) -> 
         yield Need("what is owed", now + SOON)
     if task.state is TaskState.SCHEDULED and task.start_at > now:
         yield Need("its start", task.start_at)
-    if task.ending is None:
-        yield from _of_end(task)
+    yield from _of_end(task)
     for name, record in task.steps.items():
         if record.under_way:
             if record.overdue_at is not None:
                 yield Need(f"{name} is overdue", record.overdue_at)
-            if record.remind_at is not None and task.ending is None:
+            if record.remind_at is not None and task.performs(name):
                 at = record.remind_at
                 at = at if at > now else now + _patience(now - at + slack)
                 yield Need(f"{name} is to be reminded of", at)
         elif isinstance(record.situation, WithoutAgent) and task.ending is None:
             yield Need(f"the wait of {name} ends", record.situation.until)
-        elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
+        elif _is_to_go_on(task, name, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:
         for name in ready(plan.for_task(task), task, now):
@@ -90,7 +89,7 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
         if record.not_before is not None and record.not_before > now:
             continue
         if record.process_state is ProcessState.PENDING:
-            if is_unblocked(plan, task.step, step) and task.ending is None and not scheduled:
+            if is_unblocked(plan, task.step, step) and task.performs(name) and not scheduled:
                 yield name
         elif record.process_state is ProcessState.UNDOING and (
             name not in before_others
@@ -106,15 +105,20 @@ def undo_is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
     return record.process_state in UNDO_IS_OVER
 
 
-def _is_to_go_on(task: Task, record: StepRecord) -> bool:
+def _is_to_go_on(task: Task, name: str, record: StepRecord) -> bool:
     """Whether the step will be claimed later: to undo always, to perform unless the task ends."""
     if record.process_state is ProcessState.PENDING:
-        return task.ending is None
+        return task.performs(name)
     return record.process_state is ProcessState.UNDOING
 
 
 def _of_end(task: Task) -> Iterator[Need]:
-    """The need at the end of the task's time, unless that moves with the time."""
+    """The need at the end of the task's time, unless that moves with the time; of a task that is
+    ending, only at that of its closing steps."""
+    if task.closing is not None and not task.ended:
+        yield Need("the end of its closing steps", task.closing.by)
+    if task.ending is not None:
+        return
     stands = stands_since(task.steps.values()) is not None
     end = task.deadline if stands else task.perform_by
     if end is not None:

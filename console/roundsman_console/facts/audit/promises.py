@@ -40,8 +40,8 @@ class Promise(StrEnum):
     KNOWN = "no step is reported as without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = (
-        "Completed means that every step is Processed or Skipped, or in a part taken back, and of "
-        "many exactly as many as are enough are Processed"
+        "Completed means that every step is Processed or Skipped, or undone by an early end or in "
+        "a part taken back, and of many exactly as many as are enough are Processed"
     )
     TAKEN_BACK = "of a completed task, the part that is taken back is undone, and nothing else is"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"

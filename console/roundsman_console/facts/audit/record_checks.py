@@ -9,7 +9,7 @@ from roundsman.model.credit import credited_now
 from roundsman.model.events import claim_of
 from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, SKEW, format_duration
 from roundsman.model.situations import UnderWay
-from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.model.states import DONE, END_STATES, OVER, SETTLED, ProcessState, TaskState
 from roundsman.model.task import ERASED, UNDO, StepRecord, Task
 from roundsman_console.facts.audit.needs import Need, needs
 from roundsman_console.facts.audit.stored_order import BrokenPromise, Findings, StoredOrder, Unknown
@@ -86,10 +86,11 @@ def in_time(order: StoredOrder) -> Findings:
     """Check that no perform was claimed after the task's time, or may take longer than it."""
     task = order.task
     for name, record in task.steps.items():
-        late = (record.until or 0) - task.perform_by
-        if task.ending is None and record.process_state is ProcessState.PROCESSING and late > 0:
+        late = (record.until or 0) - task.ends_by(name)
+        performed = record.process_state is ProcessState.PROCESSING and task.performs(name)
+        if performed and late > 0:
             yield BrokenPromise(f"{name} has {late} ms more than the task")
-        begun = (record.started_at or 0) - task.perform_by
+        begun = (record.started_at or 0) - task.ends_by(name)
         if record.process_state in CLAIMED and begun > SKEW:
             late_by = f"{name} was begun {format_duration(begun)} after the task's time"
             yield BY_HAND if order.was_commanded(*BY_A_PERSON) else BrokenPromise(late_by)
@@ -121,7 +122,7 @@ def _begun_too_early(order: StoredOrder, plan: Plan) -> Iterator[str]:
                 continue  # it may have been done then
             if is_enough(plan, task.step, other):
                 continue  # enough others were done
-            if before.process_state not in DONE:
+            if before.process_state not in (OVER if task.closes(name) else DONE):
                 yield f"{name} is {record.process_state}, and {other} is {before.process_state}"
                 continue
             early = (before.finished_at or 0) - record.started_at
@@ -141,7 +142,7 @@ def bounded(order: StoredOrder) -> Findings:
         most = None if step is None else step.attempts_of(record.operation)
         if most is None:
             continue
-        goes_on = record.process_state in GOES_ON and task.ending is None
+        goes_on = record.process_state in GOES_ON and task.performs(name)
         if record.failure_count > most or (goes_on and record.failure_count == most):
             goes = "goes on" if goes_on else f"is {record.process_state}"
             what = f"{name} {goes} after {record.failure_count} of {most} attempts"
@@ -149,21 +150,28 @@ def bounded(order: StoredOrder) -> Findings:
 
 
 def completed(order: StoredOrder) -> Findings:
-    """Check that every step of a Completed task is done, but for the part that was taken back."""
+    """Check that every step of a Completed task is done, but for the part that was taken back.
+
+    Of a task that ended early with an undo, steps are undone as well.
+    """
     task, plan = order.task, order.expanded
     if task.state is not TaskState.COMPLETED:
         return
-    part = part_of(task)
+    part, may_be = part_of(task), SETTLED if is_undone(task) else DONE
     others = {one.process_state for name, one in task.steps.items() if name not in part}
-    if not others <= DONE:
+    if not others <= may_be:
         yield BrokenPromise(f"its steps are {sorted(others)}")
     if plan is None:
         yield NO_PLAN
         return
     for name in plan.steps:
-        if name not in part and not task.step(name).done:
+        if name not in part and task.step(name).process_state not in may_be:
             yield BrokenPromise(f"{name} is not done")
-    for quorum in {} if part else {one.step: one for one in plan.quorums.values()}.values():
+    for quorum in (
+        {}
+        if part or task.ended_early
+        else {one.step: one for one in plan.quorums.values()}.values()
+    ):
         found = [one.instances[0] for one in quorum.members if _is_processed(task, one)]
         if len(found) != quorum.enough:
             yield BrokenPromise(
@@ -232,8 +240,9 @@ def _is_left(record: StepRecord) -> bool:
 
 def is_undone(task: Task) -> bool:
     """Return whether the task has ended after an undo of all that may have happened."""
-    taken_back = task.state is TaskState.CANCELLED and task.ending is not None and task.ending.undo
-    return task.state is TaskState.UNDONE or taken_back
+    if task.ending is None or not task.ending.undo or task.ending.part:
+        return task.state is TaskState.UNDONE
+    return task.ended and task.state is not TaskState.ARCHIVED
 
 
 def ends(order: StoredOrder) -> Findings:
@@ -242,7 +251,11 @@ def ends(order: StoredOrder) -> Findings:
     if task.ended:
         return
     late = order.at - credited_now(task, order.at).perform_by
-    if task.ending is None and late > OVERDUE_FOR and not order.troubled:
+    closing = task.closing
+    if closing is not None and order.at - closing.by > OVERDUE_FOR and not order.troubled:
+        after = format_duration(order.at - closing.by)
+        yield BrokenPromise(f"it is {task.state}, {after} after the time of its closing steps")
+    elif task.ending is None and late > OVERDUE_FOR and not order.troubled:
         yield BrokenPromise(f"it is {task.state}, {format_duration(late)} after its time")
     else:
         yield NOT_ENDED

@@ -21,6 +21,7 @@ from roundsman_console.aws.versions import Published
 from roundsman_console.base.constraints import Count
 from roundsman_console.base.counted import counted
 from roundsman_console.base.result import HIDDEN, Shown
+from roundsman_console.facts.order.closing import end_words
 from roundsman_console.facts.order.failure import failed_attempts, failures, rows_by_step
 from roundsman_console.facts.order.not_needed import why_not_needed
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts
@@ -174,8 +175,8 @@ def _values(side: OrderSide, published: Mapping[str, Sequence[Published]]) -> _V
         ("order", "", "version of the workflow"): task.plan[:12],
         ("order", "", "priority"): task.priority,
     }
-    if task.ending is not None:
-        found["order", "", "why it ended"] = task.ending.why
+    if why := end_words(task):
+        found["order", "", "why it ended"] = why
     if task.tenant is not None:
         found["order", "", "tenant"] = task.tenant
     if task.ended_at is not None:

@@ -17,6 +17,7 @@ from roundsman.model.task import (
 )
 from roundsman_console.base.constraints import Count, GroupId, Keyword, Ordinal
 from roundsman_console.base.result import EpochMs, EpochMsOrNone, Shown, filled_from
+from roundsman_console.facts.order.closing import end_words
 from roundsman_console.facts.order.next_command import next_command
 from roundsman_console.facts.order.not_needed import why_not_needed
 from roundsman_console.facts.order.order_facts import OrderFacts, StepFacts, TurnNow
@@ -59,6 +60,18 @@ class EndingDocument:
     """Whether the steps are undone."""
     part: Sequence[str]
     """The steps that were taken back from a completed task; empty if it was not, or as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosingDocument:
+    """The closing steps of an end: they run before it is stored."""
+
+    end: TaskState
+    """The end: Undone, Archived or Cancelled."""
+    by: EpochMs
+    """When they have to be over."""
+    steps: Sequence[str]
+    """The names of the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +266,10 @@ class TaskDocument(TaskSummaryDocument):
     without_compensation: Sequence[str]
     """The steps whose effect may have happened and that have no compensation; empty unless the task
     ends in undo."""
+    closing: ClosingDocument | None
+    """The closing steps of the end that the order comes to, or has come to; null if it has none."""
+    ended_early: str | None
+    """Why a step has ended the order early; null if none has."""
     owed: Sequence[OwedDocument]
     turn: TurnNow | None
     """What the order waits for that may not begin yet, by the limit of its workflow; null if it
@@ -317,7 +334,7 @@ def in_summary(task: Task) -> Mapping[str, object]:
     return {
         "order_id": task.task_id,
         "submitted_at": task.created_at,
-        "reason": ending and ending.why,
+        "reason": end_words(task) or None,
         "failed_step": ending and ending.step,
         "group": task.failure,
         "left_out": task.left_out(),
@@ -335,6 +352,7 @@ def order_document(facts: OrderFacts, trace: str | None = None) -> TaskDocument:
         TaskDocument,
         **in_summary(task),
         ending=task.ending and filled_from(task.ending, EndingDocument),
+        closing=task.closing and filled_from(task.closing, ClosingDocument),
         may_stand=effects.may_stand,
         undone=effects.undone,
         undo_failed=effects.undo_failed,

@@ -78,7 +78,13 @@ def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
     They are in the order of the plan; without one, in that of the task's record.
     """
     if plan is None:
-        return [name for name, record in task.steps.items() if may_have_taken_effect(record)]
-    found = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
+        return [name for name in task.steps if _may_stand(task, name)]
+    found = [name for name in step_names(task, plan) if _may_stand(task, name)]
     before = from_earlier_rounds(plan, task.steps, task.used_rounds)
     return list(dict.fromkeys((*found, *before)))
+
+
+def _may_stand(task: Task, name: str) -> bool:
+    """Whether the effect of the step may stand. A closing step is never undone, so its effect is
+    nothing that is left."""
+    return may_have_taken_effect(task.step(name)) and not task.closes(name)

@@ -107,8 +107,8 @@ def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
     if plan is None or not plan.masks:
         return NO_MASK
     texts = texts_of(plan, task, None if row is None else row.content)
-    steps = [*plan.steps.values(), *plan.kinds.values()]
-    signals = frozenset(step.signal for step in steps if step.signal and step.result_masked)
+    masked = (step for step in plan.all_steps if step.result_masked)
+    signals = frozenset(step.signal for step in masked if step.signal)
     return Mask(MaskedPaths.of(plan.masked), texts, task.erased_at, signals)
 
 

@@ -78,6 +78,8 @@ def step_facts(facts: OrderFacts) -> list[str]:
 
 def _facts(one: StepFacts) -> Iterator[str]:
     record = one.record
+    if one.step is not None and one.step.closes and one.order.task.closing is not None:
+        yield f"runs before the order is {one.order.task.closing.end}, and is not undone"
     if not one.order.task.ended:
         yield from _present(one)
     if record.uncounted_timeouts:
@@ -115,7 +117,7 @@ def _present(one: StepFacts) -> Iterator[str]:
         yield f"{heard_words(one, record.heard_at)}{_again(record)}"
     elif record.heartbeat_by is not None:
         yield f"no heartbeat yet{_again(record)}"
-    if record.late_since is not None and (record.under_way or one.order.task.ending is None):
+    if record.late_since is not None and (record.under_way or one.order.task.performs(one.name)):
         waits = "its reply may wait in its queue" if record.under_way else "its start waits"
         yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
 
@@ -243,7 +245,7 @@ def reminder_words(one: StepFacts) -> str:
         return ""
     times = "once" if reminders == 1 else f"{reminders} times"
     reminded = f"reminded {times}" if reminders else "not reminded yet"
-    if one.order.task.ending is not None or wait.remind_at >= wait.until:
+    if not one.order.task.performs(one.name) or wait.remind_at >= wait.until:
         return f"; {reminded}"
     return f"; {reminded}, next at {second(wait.remind_at)}"
 

@@ -175,7 +175,7 @@ class _Step:
         """
         undoes = self.record.process_state is ProcessState.UNDOING
         where, by = self.facts.order.scheduler.start_words(self.at), self.record.claim_by
-        if not where or by is None or (self.task.ending is not None and not undoes):
+        if not where or by is None or not (undoes or self.task.performs(self.name)):
             return None
         of = f"the undo of {self.name}" if undoes else self.name
         what = f"the scheduler to begin {of}: {where}; nothing is counted"

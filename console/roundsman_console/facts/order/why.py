@@ -17,6 +17,7 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.schedules import is_queued
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.base.counted import counted
+from roundsman_console.facts.order.closing import closing_words, end_words
 from roundsman_console.facts.order.effects import left_out_words
 from roundsman_console.facts.order.not_needed import not_needed_words
 from roundsman_console.facts.order.order_facts import OrderFacts
@@ -100,14 +101,14 @@ def _of_ended(facts: OrderFacts) -> Diagnosis:
     if task.state is TaskState.ARCHIVED:
         return _archived(facts)
     ended = task.ended_at if task.ended_at is not None else facts.at
-    left_out = left_out_words(task)
-    why = f": {task.ending.why}" if task.ending else f", {left_out}" if left_out else ""
+    left_out, end = left_out_words(task), end_words(task)
+    why = f": {end}" if end else f", {left_out}" if left_out else ""
     again = task.state in (TaskState.UNDONE, TaskState.CANCELLED) and task.erased_at is None
     kept = (f"kept until {second(task.expires_at)}",) if task.expires_at is not None else ()
     return Diagnosis(
         "ended",
         f"{task.task_id} has ended: {task.state} at {second(ended)} ({_ago(ended, facts)}){why}.",
-        (*_undo_ledger(facts), *kept),
+        (*_undo_ledger(facts), *filter(None, (closing_words(task),)), *kept),
         command_line("resubmit", task.task_id, options=("--again", *REASON)) if again else None,
     )
 
@@ -278,6 +279,8 @@ def _about(facts: OrderFacts) -> Iterator[str]:
     task = facts.task
     if task.ending is not None:
         yield f"no further steps start: {task.ending.why}"
+    if words := closing_words(task):
+        yield words
     yield f"it must be complete {_when(task.complete_by, facts)}"
     if task.deadline is not None:
         yield f"its deadline, which nothing moves, is {second(task.deadline)}"

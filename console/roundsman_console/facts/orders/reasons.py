@@ -41,7 +41,7 @@ def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) 
     if task.ending is not None:
         return task.ending.why
     if task.ended:
-        return left_out_words(task)
+        return "; ".join(filter(None, (task.ended_early, left_out_words(task))))
     if task.state is TaskState.SCHEDULED:
         asked = f"starts at {second(task.start_at)}, as it asked"
         return "waits for the order of an earlier run to end" if is_queued(task) else asked

@@ -62,10 +62,11 @@ def newest_plan_of(stack: DeployedStack, workflow: str) -> Plan:
 
 
 def steps_of(plan: Plan) -> StepsToRead:
-    """Return the steps of a plan that an agent performs, also those that may be added."""
+    """Return the steps of a plan that an agent performs, also those that may be added, and the
+    closing steps."""
     return {
-        (plan.workflow, name): (step.agents, step.complete_within)
-        for name, step in {**plan.steps, **plan.kinds}.items()
+        (plan.workflow, step.name): (step.agents, step.complete_within)
+        for step in plan.all_steps
         if step.agents
     }
 

@@ -506,6 +506,9 @@ def _without_masked(request: AgentRequest, ended: AttemptResult) -> AttemptResul
     if error is not None:
         message = _without_masked_values(request, error.message)[:LONGEST_MESSAGE]
         return replace(ended, error=replace(error, message=message))
+    if ended.end is not None:
+        why = _without_masked_values(request, ended.end.why)[:LONGEST_MESSAGE]
+        return replace(ended, end=replace(ended.end, why=why))
     if not ended.then or not request.masked:
         return ended
     from roundsman.engine.masks import named_by_masked, texts_of_request

@@ -22,9 +22,9 @@ from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
+    WRONG_END,
     WRONG_THEN,
     DidNotHappen,
-    Done,
     Happened,
     held,
     permanent,
@@ -213,6 +213,9 @@ class Attempt:
         if ended.then and self.request.operation != PERFORM:
             message = "the undo function returned Done(then=...), but an undo adds no steps"
             return unexpected(WRONG_THEN, message, DEPLOYED_WITHIN)
+        if ended.end and self.request.operation != PERFORM:
+            message = "the undo function returned Done(end=...), but an undo ends no order"
+            return unexpected(WRONG_END, message, DEPLOYED_WITHIN)
         return ended
 
     def _call(self, function: Perform) -> object:
@@ -344,7 +347,7 @@ class Attempt:
                 "return Happened(result) or DidNotHappen()"
             )
             return unexpected(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
-        found = succeeded(Done(answer.result, () if undoes else answer.then))
+        found = succeeded(answer.result if undoes else answer.as_done())
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
             wrong = unexpected(found.error.type, message, DEPLOYED_WITHIN)

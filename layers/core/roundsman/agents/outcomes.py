@@ -21,7 +21,7 @@ from roundsman.model.record_limits import (
     LONGEST_MESSAGE,
     LOOKED_AT,
 )
-from roundsman.model.task import StepError, StepToAdd
+from roundsman.model.task import EarlyEnd, StepError, StepToAdd
 from roundsman.wire.messages import AttemptResult
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
@@ -35,23 +35,48 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 RESULT_NOT_JSON = "ResultNotJson"
 WRONG_THEN = "WrongThen"
+WRONG_END = "WrongEnd"
 LARGEST_THEN = 256 * 1024  # bytes of all inputs; a reply has 1 MiB
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Returned by a perform function: the step is done, and steps are added to its order.
+    """Returned by a perform function: the step is done, and steps are added to its order, or the
+    order ends early.
 
-    Raises TypeError if `then` is not a tuple of what `Step.named` returns.
+    Raises TypeError if `then` is not a tuple of what `Step.named` returns or `end` is no text, and
+    ValueError if the arguments contradict each other.
     """
 
     result: Json = None
     """The result of the step."""
     then: tuple[NamedStep, ...] = ()
     """The steps to add: `(book_leg.named("leg-3", input={"to": "BRU"}),)`."""
+    end: str | None = None
+    """Why the order ends early, as Completed: `"not wanted"`. What has not begun is Skipped, and
+    what is under way goes on to its end. The text is shown to operators, and sent in the status.
+    None: the order goes on."""
+    undo: bool = False
+    """With `end`: all that the order has done is undone, this step included, and it is Completed
+    once every undo has succeeded."""
 
     def __post_init__(self) -> None:
         check_steps_to_add(self.then)
+        check_early_end(self.end, undo=self.undo, adds=bool(self.then))
+
+
+def check_early_end(end: object, *, undo: bool, adds: bool) -> None:
+    """Raise TypeError or ValueError unless an order can end early for this reason."""
+    if end is None:
+        if undo:
+            raise ValueError('undo=True needs end, the reason why the order ends: end="not wanted"')
+        return
+    if not isinstance(end, str):
+        raise TypeError(f"end must be a text, such as 'not wanted', not {kind_of(end)}")
+    if not end:
+        raise ValueError("end is empty; say why the order ends")
+    if adds:
+        raise ValueError("an order that ends early adds no steps: give then or end, but not both")
 
 
 def check_steps_to_add(then: object) -> None:
@@ -69,7 +94,12 @@ def succeeded(result: object) -> AttemptResult:
     """
     if isinstance(result, Done):
         ended = succeeded(result.result)
-        return ended if ended.error is not None else _with_steps(ended, result.then)
+        if ended.error is not None:
+            return ended
+        if result.end is not None:
+            why = sanitize(result.end)[:LONGEST_TEXT]
+            return replace(ended, end=EarlyEnd(why, result.undo))
+        return _with_steps(ended, result.then)
     try:
         text = canonical_json(result)  # type: ignore[arg-type]  # raises if it is not JSON
         value = parse_json(text)  # as readers will see it: keys as strings, tuples as lists
@@ -242,16 +272,24 @@ def sanitize(value: object) -> str:
 class Happened:
     """Returned by a probe: the effect of the key took place.
 
-    Raises TypeError if `then` is not a tuple of what `Step.named` returns.
+    Raises TypeError and ValueError as Done does.
     """
 
     result: Json = None
     """The result of the step."""
     then: tuple[NamedStep, ...] = ()
     """The steps that it adds to its order, as in Done."""
+    end: str | None = None
+    """Why it ends its order early, as in Done."""
+    undo: bool = False
+    """Whether the order is undone then, as in Done."""
 
     def __post_init__(self) -> None:
-        check_steps_to_add(self.then)
+        self.as_done()
+
+    def as_done(self) -> Done:
+        """Return what the perform function would have returned."""
+        return Done(self.result, self.then, self.end, self.undo)
 
 
 @dataclass(frozen=True, slots=True)

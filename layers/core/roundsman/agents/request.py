@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, cast
 from roundsman.definition.input_types import read_input
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.json import Json, copied
-from roundsman.model.task import item_place, step_of
+from roundsman.model.task import EndOfTask, item_place, step_of
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest
 
@@ -47,6 +47,9 @@ class StepRequest:
     unanswered: tuple[str, ...] = ()
     """The preceding steps that nobody has answered in time: the result of each is its `otherwise`.
     An item of a `for_each` step is named as in `step`."""
+    ending: EndOfTask | None = None
+    """Of a closing step: the end that the order has come to, and why. `results` then has those of
+    all steps, of undone ones too. None for other steps."""
     item: Json = None
     """The item of a `for_each` step; None for other steps."""
     index: int | None = None
@@ -140,6 +143,7 @@ def step_request(
         results=asked.results,
         left_out=asked.left_out,
         unanswered=asked.unanswered,
+        ending=asked.ending,
         item=asked.item,
         index=place[1] if place else None,
         step_input=asked.step_input,

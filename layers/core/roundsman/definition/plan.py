@@ -40,6 +40,7 @@ from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256, size_in_bytes
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_SIGNAL
+from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
 
 KEPT_EXPANSIONS = 64
@@ -66,9 +67,10 @@ OTHERWISE_PLAN_VERSION = 6
 """The version of a plan in which a step has `otherwise`. Code that reads only version 5 would fail
 the step."""
 NEWEST_PLAN_VERSION = 7
-"""The version of a plan with a limit, with steps of which enough have to succeed, or in which the
-type of an error decides what follows. Code that reads only version 6 would begin all orders at
-once, would wait for all steps, and would treat all errors alike."""
+"""The version of a plan with a limit, with closing steps, with steps of which enough have to
+succeed, or in which the type of an error decides what follows. Code that reads only version 6 would
+begin all orders at once, would end them without the closing steps, would wait for all steps, and
+would treat all errors alike."""
 PLAN_VERSIONS = tuple(range(PLAN_VERSION, NEWEST_PLAN_VERSION + 1))
 NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
@@ -228,6 +230,8 @@ class StepPlan:
     """In an expanded plan, the index of the item, from 0."""
     added_by: str | None = None
     """In an expanded plan, the step that added this one at run time; else None."""
+    closes: bool = False
+    """It is a closing step: it runs when its task has come to an end, before that is stored."""
 
     def too_long(self, result: Json) -> str | None:
         """Why the result is longer than the plan allows, in words; None if it is not."""
@@ -337,8 +341,8 @@ class Quorum:
     enough: int
 
 
-ONLY_EXPANDED = frozenset({"item_of", "index", "added_by"})
-"""The fields of StepPlan that only a step of an expanded plan has."""
+NOT_STORED = frozenset({"item_of", "index", "added_by", "closes"})
+"""The fields of StepPlan that its place in the plan says."""
 
 
 @dataclass(frozen=True)
@@ -377,6 +381,10 @@ class Plan:
     """The kinds that may be added where they do not come before the point of no return."""
     added: Mapping[str, AddedStep] = field(default_factory=dict)
     """In an expanded plan, the steps that were added to the task."""
+    closing: Mapping[str, Mapping[str, StepPlan]] = field(default_factory=dict)
+    """The closing steps by name, of each end that has some: Undone, Archived, Cancelled."""
+    end: str | None = None
+    """In an expanded plan, the end whose closing steps are among its steps; else None."""
 
     @cached_property
     def hash(self) -> str:
@@ -386,8 +394,13 @@ class Plan:
     @cached_property
     def agents(self) -> frozenset[str]:
         """The names of all agents that its steps, and those that may be added, may use."""
-        steps = chain(self.steps.values(), self.kinds.values())
-        return frozenset(agent for step in steps for agent in step.agents)
+        return frozenset(agent for step in self.all_steps for agent in step.agents)
+
+    @property
+    def all_steps(self) -> Iterator[StepPlan]:
+        """Its steps, the kinds of steps that may be added, and all closing steps."""
+        of_ends = chain.from_iterable(steps.values() for steps in self.closing.values())
+        return chain(self.steps.values(), self.kinds.values(), of_ends)
 
     @cached_property
     def quorums(self) -> "Mapping[str, Quorum]":
@@ -422,7 +435,8 @@ class Plan:
 
     def before(self, step: str) -> frozenset[str]:
         """Return all direct and indirect predecessors of the step."""
-        if self.added:  # those of all steps together would grow with the square of their number
+        # Those of all added steps together would grow with the square of their number.
+        if self.added or self.end:
             return self.before_any((step,))
         return self._before[step]
 
@@ -444,8 +458,24 @@ class Plan:
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
 
     def for_task(self, task: Task) -> "Plan":
-        """Return the plan with the items of the task's fan-outs, and with the steps added to it."""
-        return self.expanded(task.fan_outs, task.added)
+        """Return the plan with the items of the task's fan-outs, the steps added to it, and the
+        closing steps of the end that it comes to."""
+        plan = self.expanded(task.fan_outs, task.added)
+        return plan if task.closing is None else plan.ending_as(task.closing.end)
+
+    def ending_as(self, end: str) -> "Plan":
+        """Return the plan with the closing steps of this end among its steps."""
+        plan = self._endings.get(end)
+        if plan is None:
+            steps = {**self.steps, **self.closing.get(end, {})}
+            plan = self._endings[end] = replace(
+                self, stored=self.stored or self, steps=steps, end=end
+            )
+        return plan
+
+    @cached_property
+    def _endings(self) -> "dict[str, Plan]":
+        return {}
 
     def defined(self, name: str) -> StepPlan | None:
         """Return the step or kind of the definition that a record belongs to, as it is stored.
@@ -453,7 +483,8 @@ class Plan:
         None if the plan has none. `pick[3]` belongs to `pick`.
         """
         stored, step = self.stored or self, step_of(name)
-        return stored.steps.get(step) or stored.kinds.get(step)
+        ends = (steps[step] for steps in stored.closing.values() if step in steps)
+        return stored.steps.get(step) or stored.kinds.get(step) or next(ends, None)
 
     def added_step(self, name: str, after: tuple[str, ...], adder: str) -> StepPlan:
         """Return the step of this name that `adder` has added, as a step that comes after `after`.
@@ -563,16 +594,16 @@ class Plan:
     @cached_property
     def has_conditions(self) -> bool:
         """Whether a decision may need the order: a step has an expression."""
-        steps = chain(self.steps.values(), self.kinds.values())
         return any(
-            step.when or step.for_each or isinstance(step.awaits, SleepUntilPlan) for step in steps
+            step.when or step.for_each or isinstance(step.awaits, SleepUntilPlan)
+            for step in self.all_steps
         )
 
     @cached_property
     def masks(self) -> bool:
         """Whether values of an input or of a result are not shown to operators."""
-        steps = chain(self.steps.values(), self.kinds.values())
-        return bool(self.masked) or any(step.result_masked or step.input_masked for step in steps)
+        masked = (step.result_masked or step.input_masked for step in self.all_steps)
+        return bool(self.masked) or any(masked)
 
 
 def _reached(names: Iterable[str], beside: Callable[[str], Iterable[str]]) -> frozenset[str]:
@@ -629,12 +660,18 @@ def plan_of(workflow: Workflow) -> Plan:
             "most": workflow.most_added,
             "afterNoReturn": sorted(kind.name for kind in workflow.may_add_after_no_return),
         }
+    if closing := workflow.closing_steps:  # the same
+        document["closing"] = {
+            end: [_stored_closing(step, workflow) for step in steps]
+            for end, steps in closing.items()
+        }
     return read_plan(canonical_json(document))
 
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.limit or any(map(_uses_newest_version, workflow.all_steps)):
+    newest = workflow.limit or workflow.closing_steps
+    if newest or any(map(_uses_newest_version, workflow.all_steps)):
         return NEWEST_PLAN_VERSION
     if any(step.otherwise is not FAIL for step in workflow.all_steps):
         return OTHERWISE_PLAN_VERSION
@@ -690,7 +727,7 @@ WITHOUT_AGENT: Mapping[str, Json] = {
 
 
 def _fields_of(kind: type[object]) -> Sequence[tuple[Field[object], str]]:
-    apart = ONLY_EXPANDED | {"awaits", "otherwise", "on_error"}
+    apart = NOT_STORED | {"awaits", "otherwise", "on_error"}
     found = [one for one in fields(cast("Any", kind)) if one.name not in apart]
     words = [one.name.split("_") for one in found]
     names = [first + "".join(map(str.capitalize, more)) for first, *more in words]
@@ -762,6 +799,12 @@ def _stored_step(step: Step, workflow: Workflow) -> dict[str, Json]:
     if len(step.agent_names()) == 1:
         del found["agents"]
     return {**found, "agent": step.agent}
+
+
+def _stored_closing(step: Step, workflow: Workflow) -> dict[str, Json]:
+    """A closing step: a number limits its attempts, and its failure changes nothing of the end."""
+    retry = replace(step.retry, max_attempts=step.retry.max_attempts or MIN_ATTEMPTS)
+    return _stored_step(replace(step, retry=retry, on_failure=Archive()), workflow)
 
 
 def _stored_policy(policy: ErrorPolicy) -> Json:
@@ -898,6 +941,10 @@ def _read(document: dict[str, Json], text: str) -> Plan:
     may_add = _as(dict, document.get("mayAdd", {}))
     kinds = [_read_step(_as(dict, kind)) for kind in _as(list, may_add.get("kinds", []))]
     _check_steps(steps, kinds)
+    closing = {
+        TaskState(end).value: _read_closing(_as(list, listed))
+        for end, listed in _as(dict, document.get("closing", {})).items()
+    }
     point, deadline = document["pointOfNoReturn"], document.get("deadline")
     limit = _as(dict, document["limit"]) if "limit" in document else None
     return Plan(
@@ -919,8 +966,15 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         kinds_after_no_return=frozenset(
             _as(str, name) for name in _as(list, may_add.get("afterNoReturn", []))
         ),
+        closing=closing,
         text=text,
     )
+
+
+def _read_closing(listed: list[Json]) -> Mapping[str, StepPlan]:
+    steps = [replace(_read_step(_as(dict, step)), closes=True) for step in listed]
+    _check_steps(steps, [])
+    return {step.name: step for step in steps}
 
 
 def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:

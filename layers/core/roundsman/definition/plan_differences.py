@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, TypeAlias
 
 from roundsman.definition.plan import (
-    ONLY_EXPANDED,
+    NOT_STORED,
     ArchivePlan,
     CompensationPlan,
     NextAgentPlan,
@@ -56,22 +56,34 @@ def _of_workflow(old: Plan, new: Plan) -> Iterator[PlanDifference]:
 
 
 def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
-    before, after = {**old.steps, **old.kinds}, {**new.steps, **new.kinds}
+    before, after = _all_steps(old), _all_steps(new)
     for name in before:
         if name not in after:
             yield PlanDifference("removed", name, f"{name} is removed")
     for name, step in after.items():
         if name not in before:
-            yield PlanDifference("added", name, f"{name} is added{_place(new, step)}")
+            yield PlanDifference("added", name, f"{name} is added{_place(new, name, step)}")
             continue
         for field, was, now in _changed(step_fields(before[name]), step_fields(step)):
             yield PlanDifference("changed", name, f"{name}: {field}: {was}, now {now}")
 
 
-def _place(plan: Plan, step: StepPlan) -> str:
+def _all_steps(plan: Plan) -> Mapping[str, StepPlan]:
+    """The steps and kinds by name; a closing step with its end: `notify (when Undone)`."""
+    closing = {
+        f"{name} (when {end})": step
+        for end, steps in plan.closing.items()
+        for name, step in steps.items()
+    }
+    return {**plan.steps, **plan.kinds, **closing}
+
+
+def _place(plan: Plan, name: str, step: StepPlan) -> str:
     what = "a signal" if step.signal is not None else f"at {step.agent}"
     what = "a sleep" if step.sleeps else what
-    if step.name in plan.kinds:
+    if step.closes:
+        return f", {what}"
+    if name in plan.kinds:
         return f" to the kinds of steps that may be added, {what}"
     where = f" after {', '.join(step.after)}" if step.after else " at the beginning"
     return f"{where}, {what}"
@@ -102,7 +114,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
 
 def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
-    apart = ONLY_EXPANDED | {"name", "agents", "awaits", "on_error", "enough_before"}
+    apart = NOT_STORED | {"name", "agents", "awaits", "on_error", "enough_before"}
     return {
         "agents": _words(step.agents),
         "awaits": _words(step.awaits) if step.awaits else "its agent",

@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import Enum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from roundsman.definition.expressions import (
@@ -42,6 +43,7 @@ from roundsman.model.instants import SKEW, format_duration, milliseconds
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL, MOST_AGENTS
+from roundsman.model.states import TaskState
 from roundsman.model.task import LABEL, added_name
 
 if TYPE_CHECKING:
@@ -770,6 +772,15 @@ class Workflow:
     limit: Limit | None = None
     """How many of its orders with one value, such as those of one customer, are under way at once.
     None: any number."""
+    when_undone: tuple[Step, ...] = ()
+    """The closing steps of a task that was undone: they run after its last undo, and before it ends
+    as Undone. They have the time of all their attempts, whatever is on hold; then the task ends,
+    and an alert names those that have failed. They are never undone, and each waits until those in
+    its `after` are over, however they ended. A task that has not begun a step has none."""
+    when_failed: tuple[Step, ...] = ()
+    """The closing steps of a task that is Archived, each time before it is."""
+    when_cancelled: tuple[Step, ...] = ()
+    """The closing steps of a task that was cancelled, after its last undo if it is undone."""
     events: "tuple[From, ...]" = ()
     """Which events of SNS, S3 and EventBridge become orders of this workflow. They are no part of
     the plan."""
@@ -795,6 +806,11 @@ class Workflow:
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
         self._check_kinds_after_no_return(where)
+        if self.when_undone or self.when_failed or self.when_cancelled:
+            # Only an application with such steps loads the module.
+            from roundsman.definition.closing_steps import check_closing_steps
+
+            check_closing_steps(where, self)
         check_tuple(f"{where}: masked", self.masked, (str,), 'paths, such as ("card.number",)')
         for path in self.masked:
             if not _MASKED_PATH.fullmatch(path):
@@ -869,8 +885,19 @@ class Workflow:
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
-        """The steps and the kinds of steps that may be added."""
-        return (*self.steps, *self.may_add)
+        """The steps, the kinds of steps that may be added, and the closing steps."""
+        closing = chain(self.when_undone, self.when_failed, self.when_cancelled)
+        return (*self.steps, *self.may_add, *{step.name: step for step in closing}.values())
+
+    @property
+    def closing_steps(self) -> Mapping[TaskState, tuple[Step, ...]]:
+        """The closing steps of each end that has some."""
+        ends = {
+            TaskState.UNDONE: self.when_undone,
+            TaskState.ARCHIVED: self.when_failed,
+            TaskState.CANCELLED: self.when_cancelled,
+        }
+        return {end: steps for end, steps in ends.items() if steps}
 
     @cached_property
     def plan(self) -> "Plan":
@@ -1072,7 +1099,7 @@ class Workflow:
         not known, so each kind of them is counted alone.
         """
         slept: dict[str, timedelta] = {}
-        listed = {step.name: step for step in self.all_steps}
+        listed = {step.name: step for step in (*self.steps, *self.may_add)}
         order = TopologicalSorter({name: step.after_names() for name, step in listed.items()})
         given, limit = self.complete_within, "complete_within"
         if self.deadline is not None and self.deadline < given:

@@ -104,6 +104,9 @@ def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
         yield named_by_masked(adder, one.name.partition("[")[0])
         return
     kind = step_of(one.name)
+    if plan.steps[adder].closes:
+        yield f"{adder} adds {one.name}, but is a closing step: its task has ended"
+        return
     if kind not in plan.kinds:
         may = f"it may add {', '.join(plan.kinds)}" if plan.kinds else "it may add no steps"
         yield f"{adder} adds {one.name}, but its workflow does not have {kind} in may_add: {may}"

@@ -118,7 +118,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     begun = reply.outcome_unknown or record.heard_at is not None  # another copy may have called
     unknown = record.outcome_unknown or (performs and begun)
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
-    if performs and context.decision.ending:
+    if performs and not context.performs(step.name):
         context.decision.requeue(
             step.name,
             StepEvent.HELD,

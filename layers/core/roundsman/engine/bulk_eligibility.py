@@ -127,9 +127,10 @@ def judged(
             return NotFor(expired)
     if after.plan != task.plan and next_plan is not None:
         plan = next_plan.for_task(after)
-    ending = after.ending is not None
     following = {
-        name: record for name, record in after.steps.items() if record.may_begin(ending=ending)
+        name: record
+        for name, record in after.steps.items()
+        if record.may_begin(ending=not after.performs(name))
     }
     agents = () if plan is None else _agents_of(plan, following)
     operations = frozenset(record.operation for record in following.values())

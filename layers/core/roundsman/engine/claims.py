@@ -104,10 +104,10 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     until = within_key(step, keyed, read_at + time_of(step, operation) + record.granted)
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
-        ends_by = min(until + patience, context.decision.task.perform_by)
+        ends_by = min(until + patience, context.decision.task.ends_by(step.name))
         acts_until = max(acts_until or 0, within_key(step, keyed, ends_by))
     if operation == PERFORM:
-        until = min(until, context.decision.task.perform_by)
+        until = min(until, context.decision.task.ends_by(step.name))
         if step.heartbeat_within is not None:
             heartbeat_by = min(until, read_at + step.heartbeat_within)
     # The first request under a key: no earlier one had another input.

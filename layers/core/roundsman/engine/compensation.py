@@ -43,7 +43,7 @@ def end_waits(context: DecisionContext) -> None:
         return
     for step in context.plan.steps.values():
         record = decision.step(step.name)
-        if not isinstance(record.situation, AwaitsCallback):
+        if not isinstance(record.situation, AwaitsCallback) or decision.task.closes(step.name):
             continue
         if ending.undo and step.compensation is not None and not step.fences_late_performs:
             decision.note(

@@ -42,8 +42,9 @@ from roundsman.model.instants import LONG_OVER, SKEW
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import ERRORS_LIMIT, LONGEST_WHY, MOST_SIGNALS, cut
 from roundsman.model.situations import AtAgent, AwaitsCallback, End, Ended, Ready, Situation
-from roundsman.model.states import END_STATES, SituationName, TaskState
+from roundsman.model.states import END_STATES, ProcessState, SituationName, TaskState
 from roundsman.model.task import (
+    CLOSING_FAILED,
     PERFORM,
     UNDO,
     Effect,
@@ -206,7 +207,7 @@ class DecisionBuilder:
         plan, until = self._plan and self._plan.for_task(self.task), record.last_until
         if until is None or plan is None or name not in plan.steps:
             return until
-        return ends_at(plan.steps[name], record, until, self.task.perform_by)
+        return ends_at(plan.steps[name], record, until, self.task.ends_by(name))
 
     def start_by(self, at: int, within: int = START_WITHIN) -> int:
         """The time by which a step that is ready at `at` should be started (epoch ms)."""
@@ -423,6 +424,7 @@ class DecisionBuilder:
             expires_at=self.task.expires_at if state is self.before.state else None,
         )
         task = replace(task, failure=self._failure(task))
+        self._alert_of_closing(task)
         if task.limit is not None and task.ended and not self.before.ended:
             task = replace(task, has_turn=False, turns=task.turns + 1)
         owed = newly_owed(
@@ -493,6 +495,14 @@ class DecisionBuilder:
             return before.failure
         failure = failure_of(task)
         return failure.group if failure else None
+
+    def _alert_of_closing(self, task: Task) -> None:
+        """Alert once if the task has ended although closing steps of it have failed."""
+        if task.closing is None or not task.ended or self.before.ended:
+            return
+        failed = [n for n in task.closing.steps if task.step(n).process_state is ProcessState.ERROR]
+        if failed:
+            self.alert(CLOSING_FAILED, ", ".join(failed))
 
     def _ended_at(self, state: TaskState) -> int | None:
         if state not in END_STATES:

@@ -95,10 +95,18 @@ class DecisionContext:
         """Whether the step is one of many of which enough others have succeeded, or has failed."""
         return is_unneeded(self.plan, self.decision.step, self.decision.before.step, name)
 
+    def performs(self, name: str) -> bool:
+        """Whether the step may still be performed: its task is not ending, or it is a closing step
+        that has time left."""
+        closing = self.decision.task.closing
+        if closing is not None and name in closing.steps:
+            return self.now < closing.by
+        return self.decision.ending is None
+
     def performs_no_more(self, name: str) -> bool:
         """Whether no attempt to perform the step is made any more: its task is ending, or the step
         is not needed."""
-        return self.decision.ending is not None or self.is_unneeded(name)
+        return not self.performs(name) or self.is_unneeded(name)
 
     def all_done(self) -> bool:
         """Whether every step is done."""

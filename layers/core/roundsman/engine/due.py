@@ -64,9 +64,14 @@ def shard_of(task_id: str, shards: int) -> int:
 
 def due(task: Task, now: int) -> int:
     """The earliest time (epoch ms) at which something about an open task may be overdue."""
-    ending = task.ending is not None
-    instants = [at for one in task.steps.values() for at in _of_step(one, now, ending=ending)]
-    if not ending:
+    instants = [
+        at
+        for name, one in task.steps.items()
+        for at in _of_step(one, now, ending=not task.performs(name))
+    ]
+    if task.closing is not None and not task.ended:
+        instants.append(task.closing.by)
+    if task.ending is None:
         # While it stands still, the complete-by moves with the time, and only a deadline is fixed.
         stands = stands_since(task.steps.values()) is not None
         end = task.deadline if stands else task.perform_by
@@ -93,11 +98,10 @@ def parked_for(task: Task) -> ParkedFor | None:
     """What the task waits for, to be woken by its end; None if no hold wakes it."""
     if task.ended:
         return None
-    ending = task.ending is not None
     parked = [
         record.situation
-        for record in task.steps.values()
-        if isinstance(record.situation, Parked) and record.may_begin(ending=ending)
+        for name, record in task.steps.items()
+        if isinstance(record.situation, Parked) and record.may_begin(ending=not task.performs(name))
     ]
     targets = {one.held_for for one in parked if one.held_for is not None}
     if not targets:

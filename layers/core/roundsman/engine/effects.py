@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, StepRecord, step_of
+from roundsman.model.task import AfterUndo, StepRecord
 
 
 def may_have_been_performed(record: StepRecord) -> bool:
@@ -73,7 +73,7 @@ def without_compensation(
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation is None
-        if may_have_taken_effect(record)
+        if may_have_taken_effect(record) and not plan.steps[name].closes
     ]
     return list(dict.fromkeys((*stand, *from_earlier_rounds(plan, steps, used_rounds))))
 
@@ -90,12 +90,11 @@ def from_earlier_rounds(
     """
     before = [name for name, record in steps.items() if record.round > 1]
     names = dict.fromkeys((*before, *used_rounds))
-    return [name for name in names if not _has_compensation(plan, name)]
+    return [name for name in names if not _is_undone_or_closes(plan, name)]
 
 
-def _has_compensation(plan: Plan, name: str) -> bool:
+def _is_undone_or_closes(plan: Plan, name: str) -> bool:
     """Whether the plan has a compensation for the step, which may be a former item of a fan-out, or
-    for the kind."""
-    kind, stored = step_of(name), plan.stored or plan
-    found = plan.steps.get(name) or stored.steps.get(kind) or plan.kinds.get(kind)
-    return found is not None and found.compensation is not None
+    for the kind; or it is a closing step, which is never undone."""
+    found = plan.steps.get(name) or plan.defined(name)
+    return found is not None and (found.compensation is not None or found.closes)

@@ -36,7 +36,12 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
             owed = ", ".join(f"the {one.kind} {one.name}" for one in before.owed)
             raise Refused(f"the task still owes {owed}: erase it after that is sent")
         decision.task = replace(
-            before, corrections=(), limit=None, erased_at=decision.now, erased_by=asked.words
+            before,
+            corrections=(),
+            limit=None,
+            ended_early=before.ended_early and ERASED,
+            erased_at=decision.now,
+            erased_by=asked.words,
         )
         blank = {name: replace(one, digest="") for name, one in before.added.items()}
         unread = tuple(replace(one, data=None) for one in before.signals)

@@ -138,6 +138,10 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
         case Inspect():
             _inspect(context)
         case _:
+            if context.decision.task.closing is not None:
+                from roundsman.engine.closing import before_command  # late: few tasks have some
+
+                before_command(context, event)
             context = operate(context, event)
             stop_unneeded(context)
             _nudge_what_waits(context)
@@ -146,7 +150,27 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
             if not context.decision.waits_for_its_time():
                 set_start_deadlines(context)
                 _ask_for_start(context)
+    if context.decision.task.ended_early is not None:
+        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
+
+        skip_the_rest(context)
+    if context.stored_plan.closing or context.decision.task.closing is not None:
+        _close(context, event)
     return context.stored_plan
+
+
+def _close(context: DecisionContext, event: Start | Replied | Inspect | ChangeAsked) -> None:
+    """Begin the closing steps if the task has come to its end, or give up those that are late."""
+    from roundsman.engine.closing import begin_closing, end_overdue_closing  # late: few have some
+
+    end_overdue_closing(context)
+    if not begin_closing(context):
+        return
+    if isinstance(event, Start | Replied):
+        claim_ready(context, event.claimant)
+    else:
+        set_start_deadlines(context)
+        _ask_for_start(context)
 
 
 def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
@@ -270,7 +294,7 @@ def _inspect(context: DecisionContext) -> None:
 def _nudge_what_waits(context: DecisionContext) -> None:
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
-        if record.may_begin(ending=context.decision.ending is not None):
+        if record.may_begin(ending=not context.performs(step.name)):
             make_ready_if_due(context, step)
 
 

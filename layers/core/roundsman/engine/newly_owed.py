@@ -3,13 +3,13 @@
 What is owed is stored with the decision, and sent after that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from roundsman.engine.task_state import has_started
 from roundsman.model.record_limits import LONGEST_DETAIL, MOST_OWED, cut
-from roundsman.model.situations import WithoutAgent
-from roundsman.model.states import END_STATES, ProcessState, TaskState
-from roundsman.model.task import REJECTION, TURN_ENDS, Owed, StepRecord, Task, UnreadSignal
+from roundsman.model.states import END_STATES, TaskState
+from roundsman.model.task import REJECTION, TURN_ENDS, Owed, Task, UnreadSignal
 
 STATUSES = {
     TaskState.COMPLETED: "completed",
@@ -25,7 +25,7 @@ PARTLY_UNDONE = "partly_undone"
 
 def end_status(task: Task) -> str:
     """The status that an application is sent for the end of the task, which has ended."""
-    partly = task.state is TaskState.COMPLETED and task.ending is not None
+    partly = task.state is TaskState.COMPLETED and task.ending is not None and task.ending.part
     return PARTLY_UNDONE if partly else STATUSES[task.state]
 
 
@@ -53,7 +53,7 @@ def newly_owed(
     def owed(kind: str, name: str, detail: str = "") -> Owed:
         return Owed(kind, name, task.version, now, cut(detail, LONGEST_DETAIL))
 
-    why = task.ending.why if task.ending else ""
+    why = task.ending.why if task.ending else task.ended_early or ""
     if ends is TaskState.ARCHIVED:
         yield owed("alert", "task_archived", why)
     joins = task.failure is not None and task.failure != before.failure
@@ -66,7 +66,7 @@ def newly_owed(
     if task.limit is not None and task.ended and not before.ended:
         yield replace(owed(TURN_ENDS, before.turn), detail=task.limit)
     if task.reply_to:
-        if _has_started(task.steps) and not _has_started(before.steps):
+        if has_started(task) and not has_started(before):
             yield owed("status", "started")
         if ends in END_STATES:
             yield owed("status", end_status(task), why)
@@ -81,15 +81,3 @@ def fitting_owed(owed: tuple[Owed, ...]) -> tuple[Owed, ...]:
     others = [one for one in owed if one.kind not in (REJECTION, TURN_ENDS)]
     dropped = others[:-MOST_OWED]
     return tuple(one for one in owed if one not in dropped)
-
-
-def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided, or began to wait; parked alone is not that."""
-    return any(
-        record.started_at is not None
-        or isinstance(record.situation, WithoutAgent)
-        or record.round > 1
-        or record.tried
-        or record.process_state is not ProcessState.PENDING
-        for record in steps.values()
-    )

@@ -416,7 +416,9 @@ def _begin_anew(context: DecisionContext) -> None:
         )
     task = context.decision.task
     known = tuple(one for one in task.command_ids if one not in task.signals_left)
-    context.decision.task = replace(task, fan_outs={}, command_ids=known, signals_left=())
+    context.decision.task = replace(
+        task, fan_outs={}, command_ids=known, signals_left=(), ended_early=None
+    )
 
 
 def _go_on(context: DecisionContext) -> None:
@@ -776,6 +778,8 @@ def _in_state(context: DecisionContext, state: ProcessState) -> list[StepPlan]:
 
 def _step(context: DecisionContext, name: str) -> StepPlan:
     step = context.plan.steps.get(name)
+    if step is not None and step.closes:
+        raise Refused(f"{name} is a closing step: its task has ended, and nothing waits for it")
     if step is None:
         raise Refused(f"the workflow has no step {name}; it has {', '.join(context.plan.steps)}")
     return step

@@ -260,7 +260,7 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, late: Attempt, sin
         return
     until = timeouts.next_check(since, context.now)
     if record.operation == PERFORM:
-        until = min(until, context.decision.task.perform_by)
+        until = min(until, context.decision.task.ends_by(step.name))
     context.decision.move(
         step.name,
         StepEvent.EXTENDED,
@@ -284,7 +284,7 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
     detected as soon as in an empty queue.
     """
     record = context.decision.step(step.name)
-    view, task_ends_at = context.agent(step), context.decision.task.perform_by
+    view, task_ends_at = context.agent(step), context.decision.task.ends_by(step.name)
     within = time_of(step, record.operation) + record.granted
     by = within_key(step, record, _sent_at(record) + within)  # as in `claim`
     if record.operation == PERFORM:

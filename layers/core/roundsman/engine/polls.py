@@ -50,7 +50,7 @@ def not_yet(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     if polling.is_over(context.now):
         _time_is_over(context, step, polling)
         return
-    at = min(polling.next_poll(context.now, reply.again_in or 0), decision.task.perform_by)
+    at = min(polling.next_poll(context.now, reply.again_in or 0), decision.task.ends_by(step.name))
     too_late_at = key_runs_out_at(step, record, context.now)
     if too_late_at is not None:
         at = min(at, too_late_at)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from roundsman.definition.plan import Plan, Quorum, QuorumMember, StepPlan
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState
+from roundsman.model.states import OVER, ProcessState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 
 Records: TypeAlias = Callable[[str], StepRecord]
@@ -31,7 +31,12 @@ def has_failed(record: StepRecord) -> bool:
 
 
 def is_unblocked(plan: Plan, step: Records, one: StepPlan) -> bool:
-    """Whether every step that this one comes after is done, or enough of them are."""
+    """Whether every step that this one comes after is done, or enough of them are.
+
+    A closing step begins when those before it are over, however they ended.
+    """
+    if one.closes:
+        return all(step(name).process_state in OVER for name in one.after)
     return all(step(name).done or is_enough(plan, step, name) for name in one.after)
 
 

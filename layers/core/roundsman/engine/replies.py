@@ -74,7 +74,7 @@ def what_it_is_about(context: DecisionContext, event: Replied) -> About:
     by_any_token = counts_for_any and record.waiting and event.callback
     if record.locked_by == event.lock or by_any_token:
         return About.CURRENT
-    if counts_for_any and _accepts_earlier_outcome(context, record):
+    if counts_for_any and _accepts_earlier_outcome(context, event.step, record):
         return About.EARLIER
     if event.outcome is Outcome.SUCCEEDED and record.process_state is ProcessState.ERROR:
         return About.FAILED
@@ -122,9 +122,9 @@ def _counts_for_any_attempt(event: Replied) -> bool:
     return event.outcome is Outcome.SUCCEEDED or is_refusal
 
 
-def _accepts_earlier_outcome(context: DecisionContext, record: StepRecord) -> bool:
+def _accepts_earlier_outcome(context: DecisionContext, name: str, record: StepRecord) -> bool:
     """Whether the step still accepts the outcome of an earlier attempt: its effect is the same."""
-    if record.operation == PERFORM and context.decision.ending:
+    if record.operation == PERFORM and not context.performs(name):
         return False
     states = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
     return record.started_at is not None and record.process_state in states
@@ -166,13 +166,27 @@ def _succeeded(context: DecisionContext, step: StepPlan, event: Replied) -> None
     """
     if event.operation == UNDO:
         undone(context, step)
-    elif why := why_not_added(context, step.name, event.then):
+    elif wrong_reply := _why_not_taken(context, step, event):
         end_if_overdue(context)  # first: an ending task does not retry
-        error = StepError(WRONG_THEN, why, unexpected=True)
+        error = StepError(*wrong_reply, unexpected=True)
         wrong = replace(event, outcome=Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
         failed(context, step, wrong)
     else:
-        succeeded(context, step, event.result, event.then, event.left_out)
+        succeeded(context, step, event.result, event.then, event.left_out, event.end)
+
+
+def _why_not_taken(
+    context: DecisionContext, step: StepPlan, event: Replied
+) -> tuple[str, str] | None:
+    """The error type and the reason if the success cannot be taken, because of the steps that it
+    adds, or of the end that it asks for; None if it can."""
+    if why := why_not_added(context, step.name, event.then):
+        return WRONG_THEN, why
+    if event.end is None:
+        return None
+    from roundsman.engine.early_end import WRONG_END, why_not_ended  # late: few replies do
+
+    return (WRONG_END, why) if (why := why_not_ended(context, step, event.end)) else None
 
 
 def _succeeded_earlier(context: DecisionContext, step: StepPlan, event: Replied) -> None:
@@ -180,8 +194,9 @@ def _succeeded_earlier(context: DecisionContext, step: StepPlan, event: Replied)
 
     One that adds steps which cannot be added is ignored: the current attempt goes on.
     """
-    if event.operation == PERFORM and (why := why_not_added(context, step.name, event.then)):
-        context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {why}")
+    wrong = _why_not_taken(context, step, event) if event.operation == PERFORM else None
+    if wrong is not None:
+        context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {wrong[1]}")
     else:
         _succeeded(context, step, event)
 
@@ -233,7 +248,7 @@ def _waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied
         context.decision.note(f"{step.name}: it already waits for its callback")
         return
     until = context.now if reply.until is None else reply.until
-    by = min(until, context.decision.task.perform_by)
+    by = min(until, context.decision.task.ends_by(step.name))
     every, remind_at = first_reminder(context, reply)
     context.decision.move(
         step.name,

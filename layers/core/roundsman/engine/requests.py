@@ -8,9 +8,11 @@ from roundsman.engine.quorums import results
 from roundsman.engine.request_deadlines import asks_probe_only, request_ends_at, time_of
 from roundsman.model.json import Json
 from roundsman.model.situations import AwaitsCallback, UnderWay
+from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
+    EndOfTask,
     StepRecord,
     Task,
     idempotency_key,
@@ -50,7 +52,7 @@ def request_for(
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=_ends_at(plan.steps[step], record, attempt, task.perform_by),
+        complete_by=_ends_at(plan.steps[step], record, attempt, task.ends_by(step)),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=_fields_read(plan.steps[step], order),
@@ -59,6 +61,7 @@ def request_for(
         results=results,
         left_out=_left_out_for(plan, task, step),
         unanswered=_unanswered_for(plan, task, step),
+        ending=_ending_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
         reminder=record.reminders if record.waiting else None,
@@ -117,9 +120,20 @@ def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
             found[adder] = task.step(adder).result
     before = {name if name in task.added else step_of(name) for name in names}
     found |= {name: result for name, result in results(plan, task).items() if name in before}
+    if plan.steps[step].closes:
+        found |= _results_undone(task)
     if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
         found[step] = record.result
     return found
+
+
+def _results_undone(task: Task) -> dict[str, Json]:
+    """The results of the steps that were undone, by record name."""
+    return {
+        name: record.result
+        for name, record in task.steps.items()
+        if record.process_state is ProcessState.UNDONE and record.result is not None
+    }
 
 
 def _left_out_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
@@ -134,7 +148,19 @@ def _unanswered_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if task.step(name).unanswered))
 
 
+def _ending_for(plan: Plan, task: Task, step: str) -> EndOfTask | None:
+    """The end of the task as a closing step is told; None for any other step."""
+    closing, ending = task.closing, task.ending
+    if not plan.steps[step].closes or closing is None or ending is None:
+        return None
+    undone = (n for n in plan.steps if task.step(n).process_state is ProcessState.UNDONE)
+    error = None if ending.error is None else ending.error.type
+    return EndOfTask(closing.end.value, ending.step, error, tuple(undone))
+
+
 def _steps_for(plan: Plan, step: str) -> set[str]:
-    """The steps whose results the request of this step has."""
+    """The steps whose results the request of this step has. A closing step has those of all."""
     one = plan.steps[step]
+    if one.closes:
+        return {*plan.steps} - {step}
     return {*(plan.before(step) if one.added_by is None else one.after)}

@@ -52,7 +52,7 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
     _add_time(decision, lost)
     for step in context.plan.steps.values():
         record = decision.step(step.name)
-        if is_sent_again(decision.before, record):
+        if is_sent_again(decision.before, step.name):
             decision.requeue(
                 step.name,
                 StepEvent.RESTORED,
@@ -90,13 +90,14 @@ def decisions_on(task: Task) -> int:
     return task.version % VERSIONS_SKIPPED
 
 
-def is_sent_again(task: Task, record: StepRecord) -> bool:
+def is_sent_again(task: Task, name: str) -> bool:
     """Whether the attempt of the step that is under way begins again.
 
-    A task that is ending performs nothing again: the attempt ends when it is overdue.
+    A task that is ending performs nothing again but its closing steps: the attempt ends when it is
+    overdue.
     """
-    performs = record.operation == PERFORM
-    return record.under_way and not (performs and task.ending is not None)
+    record = task.step(name)
+    return record.under_way and (record.operation != PERFORM or task.performs(name))
 
 
 def may_have_begun(task: Task, record: StepRecord, now: int) -> bool:
@@ -126,6 +127,8 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
     if decision.ending is None:
         by = max(decision.task.complete_by, decision.before.complete_by + lost)
         decision.task = replace(decision.task, complete_by=by)
+    if (closing := decision.task.closing) is not None:
+        decision.task = replace(decision.task, closing=replace(closing, by=closing.by + lost))
     for name, record in decision.steps.items():
         if record.under_way:
             continue
@@ -181,7 +184,7 @@ def assess(plan: Plan, task: Task, now: int) -> Assessment:
     plan = plan.for_task(task)
     for step in plan.steps.values():
         record = task.step(step.name)
-        if is_sent_again(task, record):
+        if is_sent_again(task, step.name):
             again.append(step.name)
             asks += [step.name] if record.waiting else []
         elif not may_have_begun(task, record, now):

@@ -191,7 +191,7 @@ def try_again_after(
     asked_at = context.now + wait
     at = asked_at
     if record.operation == PERFORM:
-        at = min(at, decision.task.perform_by)
+        at = min(at, decision.task.ends_by(step.name))
     too_late_at = key_runs_out_at(step, record, context.now)
     if too_late_at is not None:
         at = min(at, too_late_at)
@@ -226,7 +226,7 @@ def try_again_after(
     if until is None or until <= at:
         return f"retried at {second(at)}{elsewhere}"
     if record.operation == PERFORM:
-        until = min(until, decision.task.perform_by)
+        until = min(until, decision.task.ends_by(step.name))
     return f"retried at {second(at)}, and until {second(until)} at least{elsewhere}"
 
 

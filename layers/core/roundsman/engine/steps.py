@@ -20,14 +20,13 @@ from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.situations import End, Ended, NotBegun, WithoutAgent
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Effect, StepError, StepToAdd
+from roundsman.model.task import EarlyEnd, Effect, StepError, StepToAdd
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
-    """The steps that can be claimed now; none while the task is ending."""
-    if context.decision.ending:
-        return []
-    return [step for step in context.plan.steps.values() if _is_ready(context, step)]
+    """The steps that can be claimed now; while the task is ending, only its closing steps."""
+    steps = context.plan.steps.values()
+    return [one for one in steps if context.performs(one.name) and _is_ready(context, one)]
 
 
 def set_start_deadlines(context: DecisionContext) -> None:
@@ -54,6 +53,10 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
 
         begin_turn(context)
     stop_unneeded(context)
+    if context.decision.task.ended_early is not None:
+        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
+
+        skip_the_rest(context)
     while ready := ready_to_perform(context):
         for step in ready:
             if context.performs_no_more(step.name):
@@ -86,12 +89,17 @@ def succeeded(
     result: Json,
     then: Sequence[StepToAdd] = (),
     left_out: str | None = None,
+    end: EarlyEnd | None = None,
 ) -> None:
-    """Complete the step, and add the steps of its reply, which can be added.
+    """Complete the step, and add the steps of its reply, which can be added, or end the task early.
 
     A result that is too large for the record is left out, and so is one that the reply does not
     have: `left_out` is why.
     """
+    if end is not None:
+        from roundsman.engine.early_end import end_early  # late: few steps do
+
+        end_early(context, step, end)
     why = left_out or too_large(context, step, result)
     if why is not None:
         add_steps(context, step.name, then)

@@ -1,11 +1,15 @@
 """The state of a task, which follows from its steps, its ending and its plan after a decision."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from roundsman.definition.plan import Plan
 from roundsman.engine.effects import left_to_undo
 from roundsman.engine.transitions import live_state
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, Termination
+from roundsman.model.situations import WithoutAgent
+from roundsman.model.states import END_STATES, OVER, ProcessState, TaskState
+from roundsman.model.task import Closing, StepRecord, Task, Termination
 
 NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
 """The states of a step whose undo is in progress or has failed."""
@@ -13,6 +17,8 @@ NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
 
 def state_of(plan: Plan | None, task: Task, now: int) -> TaskState:
     """The state of the task at `now` (epoch ms). Its own `state` is that before the decision."""
+    if task.closing is not None:
+        return _closing_state(plan, task, task.closing, now)
     if task.ending is not None:
         if not _is_unfinished(plan, task, task.ending):
             return _end_state(plan, task, task.ending)
@@ -20,8 +26,28 @@ def state_of(plan: Plan | None, task: Task, now: int) -> TaskState:
         return TaskState.COMPLETED
     elif waits_for_its_time(task, now):
         return TaskState.SCHEDULED
-    steps = task.steps.values()
-    return live_state(((_effective_state(task, one), one.not_before) for one in steps), now)
+    return _live(task, task.steps.values(), now)
+
+
+def state_without_closing(plan: Plan, task: Task, now: int) -> TaskState | None:
+    """The end that the task, which is ending, has come to without its closing steps; None if it has
+    not come to one."""
+    steps = {name: record for name, record in task.steps.items() if not task.closes(name)}
+    bare = replace(task, closing=None, steps=steps)
+    state = state_of(plan.for_task(bare), bare, now)
+    return state if state in END_STATES else None
+
+
+def has_started(task: Task) -> bool:
+    """Whether any step was ever claimed or decided, or began to wait; parked alone is not that."""
+    return any(
+        record.started_at is not None
+        or isinstance(record.situation, WithoutAgent)
+        or record.round > 1
+        or record.tried
+        or record.process_state is not ProcessState.PENDING
+        for record in task.steps.values()
+    )
 
 
 def waits_for_its_time(task: Task, now: int) -> bool:
@@ -45,6 +71,21 @@ def room_for_undos(task: Task) -> int:
     """
     undos = (task.step(name).process_state in NOT_UNDONE for name in task.added)
     return MOST_ADDED_UNDOS - sum(undos)
+
+
+def _closing_state(plan: Plan | None, task: Task, closing: Closing, now: int) -> TaskState:
+    """The state of a task that has closing steps. Without its plan, only what is under way goes
+    on."""
+    records = [task.step(name) for name in closing.steps]
+    if plan is None:
+        records = [record for record in records if record.under_way]
+    if all(record.process_state in OVER for record in records):
+        return closing.end
+    return _live(task, records, now)
+
+
+def _live(task: Task, steps: Iterable[StepRecord], now: int) -> TaskState:
+    return live_state(((_effective_state(task, one), one.not_before) for one in steps), now)
 
 
 def _effective_state(task: Task, record: StepRecord) -> ProcessState:

@@ -63,12 +63,12 @@ def starts_late(task: Task, now: int) -> bool:
     """Whether a Start should have been handled by now: of the task, a step or a reminder."""
     if task.ended or task.start_at > now:
         return False
-    records = task.steps.values()
-    return not records or any(_start_is_late(task, record, now) for record in records)
+    records = task.steps.items()
+    return not records or any(_start_is_late(task, *named, now) for named in records)
 
 
-def _start_is_late(task: Task, record: StepRecord, now: int) -> bool:
-    ending = task.ending is not None
+def _start_is_late(task: Task, name: str, record: StepRecord, now: int) -> bool:
+    ending = not task.performs(name)
     if record.remind_at is not None:
         return not ending and record.late_since is None and record.remind_at <= now
     if isinstance(record.situation, Parked) and record.situation.not_before > now:

@@ -334,12 +334,12 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
     # Retry without a failure: the step is parked, because of a hold.
-    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     # Completed: the last step was a sleep, and is over.
-    (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
     # Undone: only a wait for a callback is ended, and nothing is to be undone.
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
     # Pending: a step is to be undone and to go on, after steps that may have been performed; or a
@@ -353,18 +353,18 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     ),
     # Pending, Completed: it has waited for its turn, and begins with a sleep.
     (T.RETRY, TaskEvent.START): _to(
-        T.PENDING, T.ACTIVE, T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE
+        T.PENDING, T.ACTIVE, T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     # Pending: an earlier attempt has succeeded, and a sleep follows.
     (T.RETRY, TaskEvent.REPLIED): _to(
         T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
     # Archived: nothing is undone without the plan. Active: another branch still performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
-    # Completed: a part of it was to be undone.
-    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
-    (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
+    # Completed: a part of it was to be undone. Active, Retry: its closing steps run.
+    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, T.RETRY, T.COMPLETED, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.INSPECT): _to(T.PENDING, T.ACTIVE, T.ARCHIVED),
     **{
         (state, event): Stay(why)
         for state, why in _OVER.items()
@@ -388,14 +388,15 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("the task has not started: cancel it instead"),
     (T.PENDING, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    # Pending: its closing steps run, here and below.
+    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.PENDING, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.PENDING, T.UNDOING, T.UNDONE),
     (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("the task is already being undone"),
     # A completed order is taken back.
     (T.COMPLETED, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
-    (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.PENDING, T.UNDOING, T.UNDONE),
+    (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.PENDING, T.UNDOING, T.UNDONE),
     (T.COMPLETED, TaskEvent.UNDO_PART): _to(T.UNDOING),
     **{
         (state, TaskEvent.UNDO_PART): Refusal(
@@ -406,7 +407,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     },
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
-    (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
     (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
     (T.UNDOING, TaskEvent.CANCEL): Refusal(
         "the task is being undone: an undo that has begun is finished"
@@ -422,7 +423,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, *_ENDS, T.CANCELLED),
-    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(T.PENDING, T.ACTIVE, T.COMPLETED, *_UNDO_ENDS),
     (T.ARCHIVED, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),

@@ -12,6 +12,7 @@ from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
 from roundsman.model.task import (
     UNDO,
+    EarlyEnd,
     Effect,
     Operation,
     StepError,
@@ -104,6 +105,7 @@ class Replied:
     callback: bool = False
     then: tuple[StepToAdd, ...] = ()
     left_out: str | None = None
+    end: EarlyEnd | None = None
     sender: str | None = None
     """The principal that sent the reply, as AWS authenticated it; None if it is not known."""
 

@@ -43,6 +43,9 @@ class ProcessState(StrEnum):
 DONE = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED})
 """The step states that allow the steps after this one to start."""
 
+OVER = DONE | {ProcessState.ERROR}
+"""The states of a step whose perform has ended, however it did."""
+
 SETTLED = DONE | {ProcessState.UNDONE}
 """The step states that only an undo or a command changes. The store moves such steps to rows beside
 the record."""

@@ -64,6 +64,9 @@ take the result for an answer."""
 LIMIT_SCHEMA = 10
 """The format of a record that a limit counts. Code that does not know of it would never let another
 order begin when this one ends."""
+CLOSING_SCHEMA = 10
+"""The format of a record with closing steps, or of a task that a step has ended early. Code that
+does not know of them would end the task without the closing steps, or perform what is skipped."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -443,6 +446,30 @@ class StepToAdd:
 
 
 @dataclass(frozen=True, slots=True)
+class EndOfTask:
+    """The end that a task has come to, as its closing steps are told."""
+
+    end: str
+    """`Undone`, `Archived` or `Cancelled`."""
+    step: str | None = None
+    """The step that failed; None if no step has."""
+    error_type: str | None = None
+    """The type of its error, or of the task's; None if a person has ended the task."""
+    undone: tuple[str, ...] = ()
+    """The names of the steps that were undone, in the order of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEnd:
+    """What a reply asks for that ends its task early, as Completed."""
+
+    why: str
+    """Why, in words."""
+    undo: bool = False
+    """What the task has done is undone first."""
+
+
+@dataclass(frozen=True, slots=True)
 class UnreadSignal:
     """A signal that has come to a task and has not ended a step yet."""
 
@@ -467,6 +494,9 @@ class RowsBeside:
 
 NO_ROWS: Final = RowsBeside()
 
+CLOSING_FAILED = "closing_failed"
+"""The alert that a task has ended although closing steps of it have failed. The detail is their
+names."""
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step had begun, and after its task
 had ended. The detail is the step."""
@@ -519,14 +549,27 @@ class Termination:
     again, since the others stand. Empty for a task that ends in another state."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless just a task that ends Completed has a part that is undone."""
-        is_part = self.how is TaskState.COMPLETED
-        if bool(self.part) is not is_part or (is_part and not self.undo):
+        """Raise ValueError if a task ends Completed without an undo, or in another way with a part
+        that is undone."""
+        completes = self.how is TaskState.COMPLETED
+        if (completes and not self.undo) or (self.part and not completes):
             raise ValueError("a part is undone of a task that ends Completed, and of no other")
 
     def undoes(self, step: str) -> bool:
         """Whether the step is undone before the task ends, if it may have had an effect."""
         return self.undo and (not self.part or step in self.part)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The closing steps of an end that a task has come to: they run before the end is stored."""
+
+    end: TaskState
+    """The end: Undone, Archived or Cancelled."""
+    by: int
+    """When they have to be over (epoch ms); what is not over then has failed."""
+    steps: tuple[str, ...]
+    """The names of the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -623,6 +666,11 @@ class Task:
     """Whether the order is one of those that the limit lets be under way."""
     turns: int = 0
     """How many turns of the order have ended: one with each end of the task."""
+    closing: Closing | None = None
+    """The closing steps of the end that the task comes to, or has come to; None if it has none."""
+    ended_early: str | None = None
+    """Why a step has ended the task early, in words: what had not begun is Skipped. None if none
+    has."""
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
@@ -652,6 +700,20 @@ class Task:
         if self.deadline is None:
             return self.complete_by
         return min(self.complete_by, self.deadline)
+
+    def closes(self, name: str) -> bool:
+        """Whether this is one of the closing steps of the task's end."""
+        return self.closing is not None and name in self.closing.steps
+
+    def performs(self, name: str) -> bool:
+        """Whether the step may still be performed: the task is not ending, or is closed by it."""
+        return self.ending is None or self.closes(name)
+
+    def ends_by(self, name: str) -> int:
+        """When the last perform of the step must have ended (epoch ms)."""
+        if self.closing is not None and name in self.closing.steps:
+            return self.closing.by
+        return self.perform_by
 
     @property
     def failed_at(self) -> int | None:

@@ -18,9 +18,16 @@ from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.model.states import ProcessState
-from roundsman.model.task import LATE_ANSWER, REJECTION, TURN_ENDS, Owed, Task
+from roundsman.model.task import (
+    CLOSING_FAILED,
+    LATE_ANSWER,
+    REJECTION,
+    TURN_ENDS,
+    Owed,
+    Task,
+)
 from roundsman.ports import Clock, LimitStore, Outbox, Saved, TaskStore
-from roundsman.wire.alert import late_answer_alert
+from roundsman.wire.alert import Alert, closing_failed_alert, late_answer_alert
 from roundsman.wire.commands import signal_without_data
 from roundsman.wire.messages import status_body
 
@@ -85,9 +92,7 @@ def send_owed(
             if owed.kind != "alert":
                 (sent if _send_status(task, owed, outbox) else given_up).append(owed)
                 continue
-            if owed.name == LATE_ANSWER:
-                went_on = task.step(owed.detail).process_state is ProcessState.PROCESSED
-                alert = late_answer_alert(task.task_id, task.workflow, owed.detail, went_on=went_on)
+            if alert := _own_alert(task, owed):
                 outbox.publish(alert)
                 sent.append(owed)
                 continue
@@ -119,6 +124,16 @@ def _reject_signal(task: Task, owed: Owed, outbox: Outbox) -> None:
     )
     body = signal_without_data(task.task_id, owed.name, signal_id)
     outbox.reject_command(body, [Problem("signal", problem)])
+
+
+def _own_alert(task: Task, owed: Owed) -> Alert | None:
+    """The alert that is about this task alone; None if it is one of a failure group."""
+    if owed.name == LATE_ANSWER:
+        went_on = task.step(owed.detail).process_state is ProcessState.PROCESSED
+        return late_answer_alert(task.task_id, task.workflow, owed.detail, went_on=went_on)
+    if owed.name == CLOSING_FAILED:
+        return closing_failed_alert(task.task_id, task.workflow, owed.detail, task.state.value)
+    return None
 
 
 def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:

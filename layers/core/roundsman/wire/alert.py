@@ -214,6 +214,23 @@ def late_answer_alert(task_id: str, workflow: str, step: str, *, went_on: bool) 
     )
 
 
+def closing_failed_alert(task_id: str, workflow: str, steps: str, end: str) -> Alert:
+    """Return the alert that a task has ended although closing steps of it have failed.
+
+    `steps` are their names, `end` is the end of the task.
+    """
+    what = f"{task_id} is {end}, and its closing steps have failed: {steps}"
+    return _order_alert(
+        "closing_failed",
+        task_id,
+        severity="warning",
+        title=f"Roundsman: {task_id} is {end}, but its closing steps have failed",
+        summary=f"{what}; the end stands, and what they were to do is left to a person",
+        fields={"order": task_id, "workflow": workflow, "steps": steps, "end": end},
+        look="To see the order, with the errors of the steps",
+    )
+
+
 def foreign_command_alert(kind: str, task_id: str, by: str, sender: str | None) -> Alert:
     """Return the alert that a principal sent a command without being an operator's.
 

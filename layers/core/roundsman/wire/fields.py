@@ -164,3 +164,13 @@ def enumeration(kind: type[E]) -> "Kind[Fields, Json, E]":
         any_of(members),
         lambda fields, name: kind(fields.one_of(name, members) or members[0]),
     )
+
+
+def optional(table: "MessageTable[T]") -> "Kind[Fields, Json, T | None]":
+    """The kind of a nested object with the fields of this table; None if it is absent."""
+
+    def read(fields: Fields, name: str) -> T | None:
+        nested = fields.optional_object(name)
+        return None if nested is None else table.read(nested)
+
+    return Kind("object", read, lambda value: None if value is None else table.written(value))

@@ -15,7 +15,18 @@ from roundsman.model.events import Claimant, Outcome, Replied
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.task import ADDED_NAME, TASK_ID, Effect, Owed, StepError, StepToAdd, Task
+from roundsman.model.states import TaskState
+from roundsman.model.task import (
+    ADDED_NAME,
+    TASK_ID,
+    EarlyEnd,
+    Effect,
+    EndOfTask,
+    Owed,
+    StepError,
+    StepToAdd,
+    Task,
+)
 from roundsman.wire.fields import (
     ANY,
     ANY_TEXT,
@@ -30,10 +41,13 @@ from roundsman.wire.fields import (
     MessageTable,
     enumeration,
     one_of,
+    optional,
 )
 
 VERSION = 1
 OPERATIONS = ("perform", "undo")
+ENDS = (TaskState.UNDONE, TaskState.ARCHIVED, TaskState.CANCELLED)
+"""The ends that may have closing steps."""
 NEEDS_ERROR = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
 
 
@@ -90,6 +104,8 @@ class AgentRequest:
     """The steps whose results are not in `results`, because the record does not have them."""
     unanswered: tuple[str, ...] = ()
     """The steps that nobody has answered in time: the result of each is its `otherwise`."""
+    ending: EndOfTask | None = None
+    """Of a request to a closing step: the end that the task has come to; else None."""
     read_before: bool = field(default=False, compare=False)
     """The message was received before, and that receiver may have died after it called the
     service. Not part of the body."""
@@ -140,6 +156,8 @@ class AttemptResult:
     """The steps that a `succeeded` reply to a perform adds to the task."""
     left_out: str | None = None
     """In a `succeeded` reply without the result: why the result could not be sent."""
+    end: EarlyEnd | None = None
+    """In a `succeeded` reply to a perform: its task ends early, as Completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,6 +379,18 @@ def _read_added_name(fields: Fields, name: str) -> str:
 TASK_ID_TEXT: "Kind[Fields, Json, str]" = Kind("task id", read_task_id)
 OPERATION = one_of(*OPERATIONS)
 
+END: "MessageTable[EarlyEnd]" = FieldTable(
+    EarlyEnd, Field("why", "why", TEXT), Field("undo", "undo", FLAG, default=False)
+)
+OPTIONAL_END: "Kind[Fields, Json, EarlyEnd | None]" = optional(END)
+ENDING: "MessageTable[EndOfTask]" = FieldTable(
+    EndOfTask,
+    Field("end", "end", one_of(*ENDS)),
+    Field("step", "step", OPTIONAL_TEXT, None),
+    Field("errorType", "error_type", OPTIONAL_TEXT, None),
+    Field("undone", "undone", TEXTS, ()),
+)
+OPTIONAL_ENDING: "Kind[Fields, Json, EndOfTask | None]" = optional(ENDING)
 REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     AgentRequest,
     Field("taskId", "task_id", TASK_ID_TEXT),
@@ -386,6 +416,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("leftOut", "left_out", TEXTS, ()),
     Field("unanswered", "unanswered", TEXTS, ()),
     Field("tenant", "tenant", OPTIONAL_TEXT, None),
+    Field("ending", "ending", OPTIONAL_ENDING, None),
 )
 STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
     StepToAdd,
@@ -425,5 +456,6 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("callback", "callback", FLAG, default=False),
     Field("then", "then", STEPS_TO_ADD, ()),
     Field("leftOut", "left_out", OPTIONAL_TEXT, None),
+    Field("end", "end", OPTIONAL_END, None),
 )
 """All fields of a reply except `error`, which REPLY_ERROR describes."""

@@ -56,6 +56,7 @@ from roundsman.model.task import (
     SCHEMA,
     AddedStep,
     AfterUndo,
+    Closing,
     Effect,
     Owed,
     StepError,
@@ -192,6 +193,13 @@ PARTLY_UNDONE_TASK = replace(
     born(),
     state=TaskState.COMPLETED,
     ending=Termination(TaskState.COMPLETED, "why", undo=True, part=("a", "pick[3]")),
+)
+CLOSED_TASK = replace(
+    born(),
+    state=TaskState.UNDONE,
+    ending=Termination(TaskState.UNDONE, "why", undo=True),
+    closing=Closing(TaskState.UNDONE, NOW + 90, ("notify", "log")),
+    ended_early="ended early by ask: not wanted",
 )
 GROUP = Group(
     id="f-1a2b3c4d",
@@ -353,6 +361,7 @@ RECORDS = {
     "new task": Format(task_item(born()), task_again),
     "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
     "partly undone task": Format(task_item(PARTLY_UNDONE_TASK), task_again),
+    "task with closing steps": Format(task_item(CLOSED_TASK), task_again),
     "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
     "task with signals": Format(plain_task_item(TASK_WITH_SIGNALS), task_again),
     "task with signals that have left": Format(plain_task_item(TASK_WITH_SIGNALS_LEFT), task_again),
@@ -394,6 +403,7 @@ WITH_FAULTS = [
     "task",
     "task with added steps",
     "partly undone task",
+    "task with closing steps",
     "erased task",
     "order",
     "erased order",

@@ -176,6 +176,8 @@ def draw(
     With `whole`, no step is folded.
     """
     stored = plan.expanded({}, {} if task is None else task.added)
+    if task is not None and task.closing is not None:
+        stored = stored.ending_as(task.closing.end)
     after = {name: _lines_to(stored, name) for name in stored.steps}
     failed_nodes = {_node_of(one, stored) for one in failed}
     items: dict[str, list[StepRecord]] = {}
@@ -209,10 +211,18 @@ def _lines_to(plan: Plan, name: str) -> tuple[str, ...]:
     says so.
     """
     after = plan.steps[name].after
+    if plan.steps[name].closes and not after:
+        return _last_of(plan)
     if not plan.added or len(after) < 2:
         return after
     indirectly = plan.before_any(after)
     return tuple(one for one in after if one not in indirectly)
+
+
+def _last_of(plan: Plan) -> tuple[str, ...]:
+    """The steps that no other step comes after: a closing step begins once all are over."""
+    followed = {other for step in plan.steps.values() for other in step.after}
+    return tuple(n for n, step in plan.steps.items() if n not in followed and not step.closes)
 
 
 def _node_of(name: str, plan: Plan) -> str:

@@ -70,7 +70,8 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 
 
 def steps_at(agent: str, plans: Iterable[Plan]) -> list[StepAt]:
-    """Return the steps of the plans that the agent may perform, also those that may be added."""
+    """Return the steps of the plans that the agent may perform, also those that may be added, and
+    the closing steps."""
     return [
         StepAt(
             plan.workflow,
@@ -79,7 +80,7 @@ def steps_at(agent: str, plans: Iterable[Plan]) -> list[StepAt]:
             [one for one in step.agents if one != agent],
         )
         for plan in plans
-        for step in {**plan.steps, **plan.kinds}.values()
+        for step in {step.name: step for step in plan.all_steps}.values()
         if agent in step.agents
     ]
 

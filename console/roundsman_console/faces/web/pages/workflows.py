@@ -199,11 +199,12 @@ def _time_taken(record: StepRecord) -> int | None:
 
 def _recorded_steps(plan: Plan, version: VersionSummary | None) -> list[StepSummary]:
     times = version.durations if version else {}
+    steps = {step.name: step for step in plan.all_steps if step.name not in plan.kinds}
     return [
         StepSummary(
             name,
             round(median(times[name])) if times.get(name) else None,
             step.complete_within,
         )
-        for name, step in plan.steps.items()
+        for name, step in steps.items()
     ]

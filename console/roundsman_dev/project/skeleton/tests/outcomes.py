@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from roundsman import Archive, Json, Signal, Step, Wait, Workflow
+from roundsman import ANY, Archive, Json, Signal, Step, Undo, Wait, Workflow
 from roundsman.client import Client
 from roundsman.model.situations import Asleep, AwaitsSignal, WaitsUntil
 from roundsman.model.states import DONE, ProcessState
@@ -16,6 +16,10 @@ if it has none here. An item of a fan-out, such as `pick[0]`, may have one of it
 
 SIGNALS: dict[str, Json] = {}
 """The data of the signals for which steps wait, by the signal's name; None if it has none here."""
+
+
+REFUSED = "Refused"
+"""The type of the error with which the last call is refused."""
 
 
 def answer_to(step: str) -> Json:
@@ -75,13 +79,15 @@ def last_call(workflow: Workflow) -> Step:
 def state_after_refusal(workflow: Workflow, task: Task) -> TaskState:
     """The state in which a task must end whose last call is refused for good.
 
-    It completes without that step if `when` skips it, if `tolerate` leaves out all of its items, or
-    if it is one of the steps of an AnyOf of which enough others succeed.
+    It completes without that step if `when` or `on_error` skips it, if `tolerate` leaves out all of
+    its items, or if it is one of the steps of an AnyOf of which enough others succeed.
     """
     refused = last_call(workflow)
     if _states(task, refused) <= {ProcessState.SKIPPED}:
         return TaskState.COMPLETED
+    by_type = refused.on_error.get(REFUSED) or refused.on_error.get(ANY)
     end = refused.on_failure or workflow.on_failure
+    end = by_type if isinstance(by_type, Undo | Archive | Wait) else end
     end = end.then if isinstance(end, Wait) else end
     point = workflow.point_of_no_return
     if point is not None and ProcessState.PROCESSED in _states(task, point) <= DONE:

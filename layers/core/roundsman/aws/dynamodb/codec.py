@@ -40,12 +40,14 @@ from roundsman.model.situations import TURN
 from roundsman.model.states import TaskState
 from roundsman.model.task import (
     ADDED_SCHEMA,
+    CLOSING_SCHEMA,
     LIMIT_SCHEMA,
     PACKED_SCHEMA,
     REJECTIONS_SCHEMA,
     SCHEMA,
     SIGNALS_SCHEMA,
     AddedStep,
+    Closing,
     LeftOut,
     Owed,
     RowsBeside,
@@ -207,6 +209,8 @@ def _ending(reader: ItemReader, name: str) -> Termination:
 ENDING_MAP: "Kind[ItemReader, Value, Termination]" = Kind(
     "map", _ending, lambda value: {"M": ENDING.written(value)}
 )
+CLOSING = table_of(Closing, Closing)
+CLOSING_MAP: "Kind[ItemReader, Value, Closing]" = map_of(CLOSING)
 OWED = table_of(Owed, Owed)
 LEFT_OUT = table_of(LeftOut, LeftOut, without=("whole",))
 _KINDS[LeftOut] = map_of(LEFT_OUT)
@@ -380,6 +384,8 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("Limit", "limit", TEXT, None, since=LIMIT_SCHEMA),
     Field("HasTurn", "has_turn", FLAG, default=False, since=LIMIT_SCHEMA),
     Field("Turns", "turns", NUMBER, 0, since=LIMIT_SCHEMA),
+    Field("Closing", "closing", CLOSING_MAP, None, since=CLOSING_SCHEMA),
+    Field("EndedEarly", "ended_early", TEXT, None, since=CLOSING_SCHEMA),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
