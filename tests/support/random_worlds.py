@@ -169,7 +169,7 @@ class RandomWorld:
         self.takes_back = Random(f"parts {seed}") if seed % 5 == 0 else None  # noqa: S311  # it must be repeatable
         usual = FORGETFUL if seed % 4 == 3 else WORKFLOW
         self.limited = seed % 11 == 7
-        self.tenants = seed % 7 == 3
+        self.tenants = seed % 25 in (13, 22)
         self.world = World(
             LIMITED
             if self.limited
