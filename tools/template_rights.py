@@ -32,6 +32,10 @@ _OF_MESSAGES = frozenset({"sqs:ReceiveMessage", "sqs:DeleteMessage"})
 _NAMED = frozenset(
     {
         "lambda:InvokeFunction",
+        "s3:DeleteObjectVersion",
+        "s3:GetObject",
+        "s3:ListBucketVersions",
+        "s3:PutObject",
         "secretsmanager:GetSecretValue",
         "sns:Publish",
         "ssm:GetParameter",
@@ -76,7 +80,9 @@ class Stacks:
             case {"Fn::Sub": str(text)} if text.startswith(_QUEUE_ARN):
                 return self._queues_like(text.removeprefix(_QUEUE_ARN))
             case {"Fn::Sub": str(text)}:
-                return [re.sub(r"\$\{(\w+)\.Arn\}(/index/\w+|:live)?", r"\1", text)]
+                return [re.sub(r"\$\{(\w+)\.Arn\}(/index/\w+|:live|/\*)?", r"\1", text)]
+            case {"Fn::Join": ["", [_, named, "/*"]]} | {"Fn::If": [_, named, ""]}:
+                return self.named(named, prefix)
             case _:
                 return [str(value)]
 

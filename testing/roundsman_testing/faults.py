@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from functools import partial
 from traceback import extract_tb
-from typing import Generic, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import BinaryIO, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from roundsman.agents.call_notes import Begun
 from roundsman.definition.plan import Plan
@@ -35,6 +35,7 @@ from roundsman.ports import (
     OrderRow,
     Outbox,
     ParkedEntry,
+    PayloadObject,
     Saved,
     Superseded,
 )
@@ -51,6 +52,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryOrderLimits,
+    MemoryPayloads,
     MemoryPlans,
     MemorySchedules,
     MemorySearchSecret,
@@ -103,7 +105,7 @@ READS = (
     *("load", "load_eventually", "order", "plan", "due", "parked", "members", "history"),
     *("read_board", "read_depth", "read_holds", "read_wakes", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request", "read_limit"),
-    *("read_pauses", "read_schedule"),
+    *("read_pauses", "read_schedule", "open_payload"),
 )
 STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "parked", "members")
@@ -141,6 +143,7 @@ CALLS = (
     *("open_group", "change_group", "remove_group", "write_limit"),
     *("write_wake", "write_bulk", "close_bulk", "mark_schedule", "unmark_schedule"),
     *("send_command", "send_status", "publish", "reject"),
+    *("put_payload", "erase_payloads"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
 
@@ -473,6 +476,23 @@ class FaultyOrderLimits(_Faulty[MemoryOrderLimits]):
 
     def write(self, limit: str, before: LimitRow, after: LimitRow) -> bool:
         return self._around("write_limit", self._inner.write, limit, before, after)
+
+
+class FaultyPayloads:
+    """PayloadStore that injects faults into a MemoryPayloads. Reading goes on once it has begun."""
+
+    def __init__(self, inner: MemoryPayloads, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def put(self, key: str, body: BinaryIO, size: int) -> None:
+        self._faults.around("put_payload", partial(self._inner.put, key, body, size))
+
+    def open(self, key: str) -> PayloadObject:
+        return self._faults.around("open_payload", partial(self._inner.open, key))
+
+    def erase(self, order_id: str) -> None:
+        self._faults.around("erase_payloads", partial(self._inner.erase, order_id))
 
 
 class FaultyGroups(_Faulty[MemoryGroups]):

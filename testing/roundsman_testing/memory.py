@@ -5,9 +5,11 @@ writes are given the same tables; a store that is given none has tables of its o
 `roundsman_testing.faults` wraps them to inject faults.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from io import BytesIO
+from typing import BinaryIO, Generic, TypeVar
 
 from roundsman.aws.dynamodb.bulk_list import INDEX as BULK_RUNS
 from roundsman.aws.dynamodb.bulk_list import listed_work
@@ -22,9 +24,10 @@ from roundsman.aws.dynamodb.search import DynamoSearchSecret
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.dynamodb.wakes import WAKES, DynamoWakes
-from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
+from roundsman.errors import CallRefused, RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
+from roundsman.model.payloads import order_of
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.model.wakes import Wake
@@ -222,6 +225,39 @@ class MemoryOrderLimits(DynamoOrderLimits):
     def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
         self.tables = tables or tables_in_memory()
         super().__init__(self.tables.client, control_table=TABLES.control)
+
+
+class MemoryPayloads:
+    """PayloadStore in memory. `is_gone` is true while the bucket is gone, as if it was deleted."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.is_gone = False
+
+    def put(self, key: str, body: BinaryIO, size: int) -> None:
+        """Store a file whose hash the key ends with."""
+        self._check()
+        data = body.read(size)
+        if hashlib.sha256(data).hexdigest() != key[-64:]:
+            raise CallRefused(f"storing the payload {key}: BadDigest", "BadDigest")
+        self.objects[key] = data
+
+    def open(self, key: str) -> BinaryIO:
+        """Begin to read the object under the key."""
+        self._check()
+        if key not in self.objects:
+            raise CallRefused(f"reading the payload {key}: NoSuchKey", "NoSuchKey")
+        return BytesIO(self.objects[key])
+
+    def erase(self, order_id: str) -> None:
+        """Remove all objects of an order."""
+        self._check()
+        for key in [key for key in self.objects if order_of(key) == order_id]:
+            del self.objects[key]
+
+    def _check(self) -> None:
+        if self.is_gone:
+            raise CallRefused("the bucket payloads is gone", "NoSuchBucket")
 
 
 class MemoryAgentBoard(DynamoAgentBoard):

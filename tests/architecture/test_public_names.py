@@ -33,6 +33,8 @@ PUBLIC = {
         "NextAgent",
         "NotYet",
         "Pattern",
+        "Payload",
+        "PayloadError",
         "PermanentError",
         "Priority",
         "Problem",

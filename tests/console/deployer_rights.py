@@ -45,6 +45,7 @@ _MAPPING = _regional("lambda", "event-source-mapping:{name}")
 _LOGS = _regional("logs", "log-group:/aws/lambda/{stack}/{name}")
 _ALARM = _regional("cloudwatch", "alarm:{stack}-{name}")
 _KEY = _regional("kms", "key/{name}")
+_PAYLOADS = "arn:{partition}:s3:::{stack}-{name}"  # if the stack's name has small letters only
 _STACK = (
     _regional("cloudformation", "stack/{stack}/{name}"),
     _regional("cloudformation", "stack/{stack}-{name}"),
@@ -259,6 +260,23 @@ RIGHTS: Mapping[str, tuple[Right, ...]] = {
     ),
     "AWS::Logs::MetricFilter": (
         Right(_LOGS, _of("logs", "DeleteMetricFilter", "DescribeMetricFilters", "PutMetricFilter")),
+    ),
+    "AWS::S3::Bucket": (
+        Right(
+            _PAYLOADS,
+            _of(
+                "s3",
+                *("CreateBucket", "DeleteBucket", "GetBucketOwnershipControls"),
+                *("GetBucketPublicAccessBlock", "GetBucketTagging", "GetBucketVersioning"),
+                *("GetEncryptionConfiguration", "GetLifecycleConfiguration", "ListBucket"),
+                *("PutBucketOwnershipControls", "PutBucketPublicAccessBlock", "PutBucketTagging"),
+                *("PutBucketVersioning", "PutEncryptionConfiguration"),
+                "PutLifecycleConfiguration",
+            ),
+        ),
+    ),
+    "AWS::S3::BucketPolicy": (
+        Right(_PAYLOADS, _of("s3", "DeleteBucketPolicy", "GetBucketPolicy", "PutBucketPolicy")),
     ),
     "AWS::SNS::Subscription": (
         Right(

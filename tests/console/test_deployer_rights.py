@@ -27,7 +27,7 @@ UNUSED = {
     r"lambda:\w*CodeSigningConfig": "code is not signed",
     r"lambda:PutRuntimeManagementConfig": "versions take the runtime of their function",
     r"logs:": "log groups have no delivery, index, protection nor policy of their own",
-    r"s3:": "nothing is imported from S3",
+    r"s3:|s3tables:": "nothing is imported from S3, and a bucket has no tables of its metadata",
     r"sns:PutDataProtectionPolicy": "the topic has no policy for data protection",
     r"sns:(Subscribe|Unsubscribe)": "subscriptions are resources of their own",
 }

@@ -62,8 +62,11 @@ ROLE = "GiftWrapRole"
 # Wildcards
 
 REPLY_QUEUES_OF_APPLICATIONS = f"{QUEUE_ARN}{STACK}-reply-*"
+PAYLOADS = "Payloads/*"
+"""The objects of the PayloadBucket."""
 ALLOWED_PATTERNS = {
     REPLY_QUEUES_OF_APPLICATIONS,
+    PAYLOADS,
     *(f"{QUEUE_ARN}{STACK}_*{k}" for k in ("RequestQueue", "ReplyQueue", "ReplyDeadLetterQueue")),
 }
 OF_MANY_STACKS = {
@@ -318,11 +321,46 @@ def test_a_function_reads_the_queues_that_invoke_it_and_sends_to_those_it_writes
         assert granted(template, role, "sqs") == expected, role
 
 
-@fails_with(allow("SchedulerRole", "s3:GetObject", arn("OrdersTable")))
+@fails_with(
+    allow("SubmissionRole", "s3:GetObject", arn("OrdersTable")),
+    allow("SchedulerRole", "events:PutEvents", arn("OrdersTable")),
+)
 def test_a_function_of_the_engine_calls_no_other_service_of_aws(template: Document) -> None:
+    """The scheduler alone calls S3, to erase payloads."""
     for function in ENGINE_FUNCTIONS:
         found = services_granted(template, function_role(function))
-        assert found <= {"sqs", "dynamodb", "logs", "sns", "kms", "xray"}, function
+        its_own = {"s3"} if function == "SchedulerFunction" else set()
+        assert found - its_own <= {"sqs", "dynamodb", "logs", "sns", "kms", "xray"}, function
+
+
+@fails_with(
+    drop("Resources/PayloadRights"),
+    drop("Resources/PayloadRights/Condition"),
+    put("PayloadRights/Roles", [ref("SupervisorRole")]),
+    put("PayloadRights/PolicyDocument/Statement/1/Action", "s3:DeleteObject"),
+    put("PayloadRights/PolicyDocument/Statement/1/Action", "s3:GetObject"),
+    allow("SchedulerRole", "s3:GetObject", sub("${Payloads.Arn}/*")),
+    allow(ROLE, "s3:DeleteObject", sub("${Payloads.Arn}/*")),
+    allow(ROLE, "s3:ListBucket", arn("Payloads")),
+)
+def test_without_a_bucket_nobody_has_a_right_to_payloads_but_the_scheduler_to_erase_them(
+    template: Document,
+) -> None:
+    """The scheduler's is in a policy that is only made with the bucket (`test_payloads.py`)."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for owner, statement in every_statement(template):
+        for action in texts(at(statement, "Action")):
+            if action.startswith("s3:") and at(statement, "Effect") == "Allow":
+                where = {target(one) for one in items(at(statement, "Resource"))}
+                found.setdefault(owner, {}).setdefault(action, set()).update(where)
+    expected = {
+        "SchedulerRole": {
+            "s3:ListBucketVersions": {"Payloads"},
+            "s3:DeleteObjectVersion": {PAYLOADS},
+        }
+    }
+    assert found == expected
+    assert at(template, "Resources", "PayloadRights", "Condition") == "HasPayloads"
 
 
 # Rows of ControlTable

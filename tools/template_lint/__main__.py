@@ -71,6 +71,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "SupervisorReserved": "2",
     "SnapStart": "true",
     "SearchFields": "3",
+    "PayloadBucket": "true",
 }
 AGENT_OPTIONS: Mapping[str, str] = {
     "Credential": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:service-AbCdEf",

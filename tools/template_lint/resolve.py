@@ -32,6 +32,7 @@ _ARNS: Mapping[str, str] = {
     "AWS::Lambda::LayerVersion": f"lambda:{REGION}:{ACCOUNT}:layer:{{}}:1",
     "AWS::Lambda::Version": f"lambda:{REGION}:{ACCOUNT}:function:{{}}:1",
     "AWS::Logs::LogGroup": f"logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
+    "AWS::S3::Bucket": "s3:::{}",
     "AWS::SNS::Topic": f"sns:{REGION}:{ACCOUNT}:{{}}",
     "AWS::SQS::Queue": f"sqs:{REGION}:{ACCOUNT}:{{}}",
 }

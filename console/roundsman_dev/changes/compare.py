@@ -35,8 +35,15 @@ _ANEW = frozenset({Action.NEW_VERSION, Action.MAY_REPLACE, Action.REPLACE})
 _LOSES = frozenset(
     {Action.UNPROTECT, Action.LEAVE, Action.REMOVE, Action.MAY_REPLACE, Action.REPLACE}
 )
-KEEPS_DATA = frozenset({"AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::SQS::Queue"})
-"""The types whose replacement loses rows or messages."""
+KEEPS_DATA = frozenset(
+    {
+        "AWS::DynamoDB::Table",
+        "AWS::DynamoDB::GlobalTable",
+        "AWS::S3::Bucket",
+        "AWS::SQS::Queue",
+    }
+)
+"""The types whose replacement loses rows, payloads or messages."""
 VERSIONS = frozenset({"AWS::Lambda::Version", "AWS::Lambda::LayerVersion"})
 """The types that are replaced by each change, while the former one stays."""
 _GENERATED = re.compile(r"(?P<stem>.+?)[0-9a-f]{10}")

@@ -78,9 +78,8 @@ def stop_sentence(review: Review) -> str:
             f"This would let tables be deleted by a single call: {named}. Set DeletionProtection "
             f"to true, as the stack has it. To go on, add: {options}"
         )
-    return (
-        f"This would lose rows or messages: {named}. Back them up first. To go on, add: {options}"
-    )
+    lost = f"This would lose rows, payloads or messages: {named}."
+    return f"{lost} Back them up first. To go on, add: {options}"
 
 
 def _changes(changes: Sequence[ResourceChange]) -> Table:

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from roundsman.agents.not_yet import NotYet
     from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
-    from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
+    from roundsman.definition.input_types import (
+        Items,
+        Masked,
+        Pattern,
+        Payload,
+        Range,
+        Text,
+        read_input,
+    )
     from roundsman.definition.service_events import From
     from roundsman.definition.workflow import (
         ANY,
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
         CredentialRefused,
         DefinitionError,
         InvalidInput,
+        PayloadError,
         PermanentError,
         Problem,
         RoundsmanError,
@@ -71,6 +80,8 @@ _HOMES = {
     "NextAgent": "roundsman.definition.workflow",
     "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
+    "Payload": "roundsman.definition.input_types",
+    "PayloadError": "roundsman.errors",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.model.priority",
     "Problem": "roundsman.errors",
@@ -115,6 +126,8 @@ __all__ = [
     "NextAgent",
     "NotYet",
     "Pattern",
+    "Payload",
+    "PayloadError",
     "PermanentError",
     "Priority",
     "Problem",

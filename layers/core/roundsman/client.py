@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, overload
 from uuid import uuid4
 
 import boto3
@@ -32,12 +32,13 @@ from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.rejections import DynamoRejections
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.errors import aws_errors
-from roundsman.aws.outputs import describe_stack, reply_queue_of
+from roundsman.aws.outputs import describe_stack, nested_settings, reply_queue_of
 from roundsman.definition.plan import StepPlan
 from roundsman.errors import (
     CallRefused,
     InvalidToken,
     NotWaiting,
+    PayloadError,
     PermanentError,
     Problem,
     RoundsmanError,
@@ -58,6 +59,7 @@ from roundsman.wire.messages import read_reply
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 __all__ = [
@@ -188,10 +190,12 @@ class Client:
         *,
         sqs: "SQSClient | None" = None,
         dynamodb: "DynamoDBClient | None" = None,
+        s3: "S3Client | None" = None,
     ) -> None:
         self.outputs: Mapping[str, str] = dict(outputs)
         self._sqs = sqs
         self._dynamodb = dynamodb
+        self._s3 = s3
         self._sent: dict[str, str] = {}
         """The message of the last event of each order that this client has sent."""
 
@@ -233,6 +237,28 @@ class Client:
         if len(self._sent) > MOST_SENT:
             del self._sent[next(iter(self._sent))]
         return order_id
+
+    def upload(self, order_id: str, data: bytes | BinaryIO) -> dict[str, Json]:
+        """Store up to 50 MB for the order in the PayloadBucket, and return the reference to it.
+
+        The event of the order, a signal to it, and an answer to one of its steps may have the
+        reference in place of the data. A file is read from where it stands, piece by piece, and S3
+        checks the hash of what it stores. The same data may be stored again: it has the same
+        reference. Raises InvalidCall if the order id is invalid, the data is too large or text, or
+        the stack has no bucket; TryAgain; CallRefused, also if the bucket is gone.
+        """
+        # Only an application with large data needs these modules.
+        from roundsman.agents.payloads import uploaded
+        from roundsman.aws.payloads import S3Payloads
+        from roundsman.model.payloads import NO_BUCKET
+
+        bucket = nested_settings(self.outputs).get("PayloadBucketName")
+        if not bucket:
+            raise InvalidCall(f"{NO_BUCKET}.")
+        try:
+            return uploaded(data, _checked_id(order_id), S3Payloads(bucket, self._s3))
+        except PayloadError as error:
+            raise InvalidCall(f"The data cannot be stored: {error}.") from error
 
     def submit_text(self, body: str) -> str:
         """Send a text to the SubmissionQueue as it is, and return the message id.

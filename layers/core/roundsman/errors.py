@@ -109,6 +109,15 @@ class PermanentError(RoundsmanError):
         self.message = message
 
 
+class PayloadError(RoundsmanError):
+    """A payload that can be neither read nor stored as asked, or that no retry finds.
+
+    It is larger than allowed, belongs to another order, or is not in the bucket; or the stack has
+    no bucket. The message gives the reason. Raised by an agent's function, it is an unexpected
+    error: the step is retried for longer, with an alert.
+    """
+
+
 class InvalidToken(RoundsmanError):
     """The text is not a callback token. Copy the complete token that the agent received."""
 

@@ -7,7 +7,7 @@ is a return value, not an exception.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
 
 from roundsman.definition.plan import Plan
 from roundsman.errors import Problem
@@ -266,6 +266,38 @@ class TaskStore(Protocol):
         """Yield the members of a failure group in one shard, ordered by `failed_at`.
 
         Only those that failed at `since` (epoch ms) or later. The index is eventually consistent.
+        """
+
+
+class PayloadObject(Protocol):
+    """An object of the PayloadBucket while it is read."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes that follow; none at the end. Raises TryAgain."""
+
+    def close(self) -> None:
+        """End the reading."""
+
+
+class PayloadStore(Protocol):
+    """Stores what is too large for orders, in the PayloadBucket. See `roundsman.model.payloads`.
+
+    CallRefused says so if the bucket is gone, or the object is not in it.
+    """
+
+    def put(self, key: str, body: BinaryIO, size: int) -> None:
+        """Store `size` bytes, a file from its start, under the key that ends with their SHA-256.
+
+        The bucket checks the hash. Idempotent.
+        """
+
+    def open(self, key: str) -> PayloadObject:
+        """Begin to read the object under the key."""
+
+    def erase(self, order_id: str) -> None:
+        """Remove all versions of all objects of an order, and nothing of any other.
+
+        The call is idempotent. If it fails half-way, the next call continues.
         """
 
 

@@ -17,6 +17,7 @@ from roundsman.errors import PermanentError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.json import Json
 from roundsman.model.task import PERFORM
+from roundsman.ports import PayloadStore
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.faults import Crash
 from roundsman_testing.ledger import EffectKey, Moment
@@ -117,6 +118,7 @@ class RequestRun:
     services: ScriptedServices
     guards: WorldGuards
     call_notes: CallNotes
+    payloads: PayloadStore
     world_clock: Callable[[], int]
     on_call: Callable[[str, AgentRequest, int], None]
     """Called before each call of the agent's function, with the instant by the agent's clock."""
@@ -169,6 +171,7 @@ class RequestRun:
                 sleep=self.sleep,
                 jitter=jitter,
                 call_notes=self.call_notes,
+                payloads=self.payloads,
             )
 
         answer = answer_again(self.request, attempt) if redelivered else attempt(self.request)

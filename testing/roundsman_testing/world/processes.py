@@ -77,6 +77,7 @@ from roundsman_testing.faults import (
     FaultyLeases,
     FaultyOrderLimits,
     FaultyOutbox,
+    FaultyPayloads,
     FaultyPlans,
     FaultySchedules,
     FaultySearchSecret,
@@ -94,6 +95,7 @@ from roundsman_testing.memory import (
     MemoryHolds,
     MemoryLeases,
     MemoryOrderLimits,
+    MemoryPayloads,
     MemoryPlans,
     MemorySchedules,
     MemorySearchSecret,
@@ -247,6 +249,8 @@ class Processes:
         self.leases = MemoryLeases(tables=self.tables)
         self.wakes = MemoryWakes(tables=self.tables)
         self.limits = MemoryOrderLimits(tables=self.tables)
+        self.payloads = MemoryPayloads()
+        self._faulty_payloads = FaultyPayloads(self.payloads, faults)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self.schedules = MemorySchedules(tables=self.tables)
         self._faulty_schedules = FaultySchedules(self.schedules, faults)
@@ -398,6 +402,7 @@ class Processes:
             instance=f"{next(self._instances):04x}",
             search_secret=self._search_secret,
             limits=lambda: FaultyOrderLimits(self.limits, self.faults),
+            payloads=self._faulty_payloads,
         )
 
     def _board(self) -> FaultyBoard:
@@ -647,6 +652,7 @@ class Processes:
             services=self.services,
             guards=self.guards,
             call_notes=self._call_notes(agent),
+            payloads=self._faulty_payloads,
             on_call=self._on_call,
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(

@@ -18,6 +18,7 @@ from random import Random
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.agents.payloads import opened, uploaded
 from roundsman.agents.request import StepRequest
 from roundsman.definition.recurrence import Recurrence
 from roundsman.definition.workflow import Workflow
@@ -31,6 +32,7 @@ from roundsman.model.events import CommandSource, HistoryRow, Resubmit
 from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json
+from roundsman.model.payloads import order_of, read_reference
 from roundsman.model.search import value_text
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.submission.events import with_signal_id
@@ -262,6 +264,23 @@ class World:
         Raises ValueError if the order cannot be sent.
         """
         return self._application.submit(order, workflow, options)
+
+    def upload(self, order_id: str, data: bytes) -> dict[str, Json]:
+        """Store data of an order in the PayloadBucket, as `Client.upload` does.
+
+        Returns the reference. Raises PayloadError if the data is too large.
+        """
+        return uploaded(data, order_id, self.processes.payloads)
+
+    def download(self, reference: object) -> bytes:
+        """The data to which a reference leads, such as one in a result.
+
+        Raises PayloadError if it is no reference, and CallRefused if the data is not there.
+        """
+        found = read_reference(reference)
+        owner = "" if found is None else order_of(found[0])
+        with opened(reference, owner, self.processes.payloads) as file:
+            return file.read()
 
     def send(self, message: str) -> None:
         """Send a message as a service of AWS puts it into the queue of order events.

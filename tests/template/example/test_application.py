@@ -70,6 +70,7 @@ def test_an_agent_gets_only_its_settings_and_the_address_of_its_service(
         "CALLS_PER_SECOND",
         "TENANT_CALLS_PER_SECOND",
         "TRACING_SAMPLE_PERCENT",
+        "PAYLOAD_BUCKET",
     }
     assert len(settings) == len(AgentSettings.__dataclass_fields__)
     for agent in agents(document):

@@ -28,6 +28,7 @@ from roundsman.model.task import ERASED, StepError
 from roundsman.scheduler.erasure import erase_beside
 from roundsman.wire.commands import command_of
 from roundsman_testing.faults import ABLE, CALLS, Crash, Fault, Faults
+from roundsman_testing.memory import MemoryPayloads
 from roundsman_testing.world.crashes import PASSING
 from tests.support.machine_world import REPLY_TO, plan, step
 from tests.support.shell_world import ORDER, ORDER_ID, Shells
@@ -146,7 +147,10 @@ def test_whatever_call_fails_nothing_is_left_after_the_command_came_again(
 def test_nothing_beside_a_task_that_is_not_erased_is_touched() -> None:
     shells = cancelled()
     before = shells.store.order(ORDER_ID), shells.store.history(ORDER_ID)
-    erase_beside(shells.task(), shells.store)
+    payloads = MemoryPayloads()
+    payloads.objects[f"{ORDER_ID}/{'0' * 64}"] = b"a page"
+    erase_beside(shells.task(), shells.store, payloads)
+    assert payloads.objects
     assert before == (shells.store.order(ORDER_ID), shells.store.history(ORDER_ID))
 
 

@@ -52,7 +52,7 @@ from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE
 from roundsman.model.task import PERFORM, Effect, StepError, step_of
-from roundsman.ports import Clock
+from roundsman.ports import Clock, PayloadStore
 from roundsman.wire.messages import AgentRequest, AttemptResult, Reply
 
 __all__ = [
@@ -299,7 +299,7 @@ class Agent:
 
         return handler_of(self)
 
-    def answer(
+    def answer(  # noqa: PLR0913  # what an attempt needs of its host
         self,
         request: AgentRequest,
         *,
@@ -311,6 +311,7 @@ class Agent:
         sleep: Sleep = time.sleep,
         jitter: Jitter = random.random,
         call_notes: CallNotes = NO_NOTES,
+        payloads: PayloadStore | None = None,
     ) -> Answer:
         """Make the attempt and return its reply, or NoReply if `complete_by` has passed.
 
@@ -323,10 +324,11 @@ class Agent:
         - `send_now`: sends a reply at once, while the attempt continues (progress).
         - `sleep`: takes seconds. `jitter`: returns numbers in [0, 1).
         - `call_notes`: used only for performs of steps with several agents.
+        - `payloads`: where functions read and store payloads; None if the stack has no bucket.
 
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
-        means = _Means(clock, report, guard, send_now, sleep, jitter, call_notes)
+        means = _Means(clock, report, guard, send_now, sleep, jitter, call_notes, payloads)
         if request.reminder is not None:
             return self._reminded(request, function_ends_at, means)
         if late := _late(request, clock()):
@@ -448,6 +450,7 @@ class Agent:
                 ends_at=ends_at,
                 clock=means.clock,
                 show_progress=show_progress,
+                payloads=means.payloads,
             ),
             function=function,
             agent=self.name,
@@ -585,6 +588,7 @@ class _Means:
     sleep: Sleep
     jitter: Jitter
     call_notes: CallNotes
+    payloads: PayloadStore | None
 
 
 def _late(request: AgentRequest, now: int) -> str | None:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeAlias, TypeVar, cast
+from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from roundsman.definition.input_types import read_input
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.json import Json, copied
 from roundsman.model.task import EndOfTask, item_place, step_of
-from roundsman.ports import Clock
+from roundsman.ports import Clock, PayloadStore
 from roundsman.wire.messages import AgentRequest
 
 T = TypeVar("T")
@@ -67,6 +67,8 @@ class StepRequest:
     """When the attempt must end (epoch ms); see `time_left`."""
     clock: Clock = field(repr=False, compare=False)
     show_progress: Callable[[str], None] = field(repr=False, compare=False)
+    payloads: PayloadStore | None = field(default=None, repr=False, compare=False)
+    """Where `open` and `upload` find payloads; None if the stack has no PayloadBucket."""
 
     def input_as(self, kind: type[T]) -> T:
         """Return the order as a TypedDict or a dataclass.
@@ -86,6 +88,30 @@ class StepRequest:
         if not isinstance(value, Mapping):
             raise InvalidInput([Problem("", "the step has no step input that is an object")])
         return read_input(kind, value, open_to_more=True)
+
+    def open(self, payload: object) -> BinaryIO:
+        """Return a file with what a reference leads to: one in the input, a result or an answer.
+
+        It is read once, piece by piece, and cannot be sought in. When its last byte was read, its
+        size and its hash are checked. Reading and this raise TransientError if the bucket does not
+        answer or the data is wrong, and PayloadError if no retry helps: the reference is of another
+        order, or nothing is there.
+        """
+        from roundsman.agents.payloads import for_an_attempt, opened  # late: few agents need it
+
+        with for_an_attempt():
+            return opened(payload, self.task_id, self.payloads)
+
+    def upload(self, data: bytes | BinaryIO) -> dict[str, Json]:
+        """Store up to 50 MB, and return the reference to it, which the result of the step may have.
+
+        A file is read from where it stands, piece by piece. The same data may be stored again:
+        it has the same reference. Raises TransientError and PayloadError like `open`.
+        """
+        from roundsman.agents.payloads import for_an_attempt, uploaded  # late: few agents need it
+
+        with for_an_attempt():
+            return uploaded(data, self.task_id, self.payloads)
 
     def came(self, step: str) -> bool:
         """Return whether the result of a preceding step is an answer that came.
@@ -126,6 +152,7 @@ def step_request(
     ends_at: int,
     clock: Clock,
     show_progress: Callable[[str], None],
+    payloads: PayloadStore | None = None,
 ) -> StepRequest:
     """Create the StepRequest of a message; its function may act until `ends_at` (epoch ms)."""
     place = item_place(asked.step)
@@ -152,6 +179,7 @@ def step_request(
         ends_at=ends_at,
         clock=clock,
         show_progress=show_progress,
+        payloads=payloads,
     )
 
 

@@ -19,6 +19,7 @@ from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
@@ -141,7 +142,7 @@ class _Patience:
             raise caught_exception
 
 
-Client = TypeVar("Client", "DynamoDBClient", "SQSClient", "SNSClient")
+Client = TypeVar("Client", "DynamoDBClient", "SQSClient", "SNSClient", "S3Client")
 
 
 def limited(client: Client) -> Client:

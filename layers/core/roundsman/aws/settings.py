@@ -55,6 +55,8 @@ class SubmissionSettings(EngineSettings):
     """Deliveries after which a message is given up whose failure is its own."""
     visibility: int
     """ms that a message that was read is hidden."""
+    payload_bucket: str | None = None
+    """The name of the PayloadBucket; None if the stack has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,8 @@ class SchedulerSettings(DecidingSettings):
     """ms that a message that was read is hidden."""
     senders: Senders = ANY_SENDER
     """The principals whose commands need no alert."""
+    payload_bucket: str | None = None
+    """The name of the PayloadBucket; None if the stack has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,8 @@ class AgentSettings(_Settings):
     """The rate limit for all instances together; None for no limit."""
     tenant_calls_per_second: float | None = None
     """The rate limit of the calls for each tenant; None for no limit."""
+    payload_bucket: str | None = None
+    """The name of the PayloadBucket; None if the stack has none."""
 
 
 def _read(env: Mapping[str, str], setting: str) -> object:
@@ -121,6 +127,11 @@ def _text(env: Mapping[str, str], name: str) -> str:
     if not value:
         raise SettingMissing(f"the environment variable {name} is not set; the template sets it")
     return value
+
+
+def _optional_text(env: Mapping[str, str], name: str) -> str | None:
+    """A text; None if the variable is empty or not set."""
+    return env.get(name) or None
 
 
 def _senders(env: Mapping[str, str], name: str) -> Senders:
@@ -186,6 +197,7 @@ VARIABLES: Mapping[str, tuple[str, Callable[[Mapping[str, str], str], object]]] 
     "interval": ("SUPERVISOR_INTERVAL_SECONDS", _seconds),
     "most_receives": ("MAX_RECEIVE_COUNT", _number),
     "order_retention": ("ORDER_RETENTION_DAYS", _days),
+    "payload_bucket": ("PAYLOAD_BUCKET", _optional_text),
     "senders": ("OPERATOR_ROLE_IDS", _senders),
     "tenant_calls_per_second": ("TENANT_CALLS_PER_SECOND", _rate),
     "tracing_percent": ("TRACING_SAMPLE_PERCENT", _percent),

@@ -43,6 +43,7 @@ from typing import (
     NotRequired,
     Required,
     TypeAlias,
+    TypedDict,
     TypeGuard,
     TypeVar,
     Union,
@@ -57,6 +58,7 @@ from roundsman.definition.expressions import ANYTHING, NotThere, Shape
 from roundsman.errors import DefinitionError, InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS, quoted_name
 from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.record_limits import LARGEST_PAYLOAD, PAYLOAD_KEY
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -120,6 +122,16 @@ class Items:
 @dataclass(frozen=True, slots=True)
 class Masked:
     """Marks a field whose value is never shown to an operator."""
+
+
+class Payload(TypedDict):
+    """A reference to data of the order in the PayloadBucket, up to 50 MB.
+
+    `Client.upload` and `StepRequest.upload` return one, and `StepRequest.open` reads it.
+    """
+
+    payload: Annotated[str, Pattern(PAYLOAD_KEY, "what `upload` has returned")]
+    bytes: Annotated[int, Range(0, LARGEST_PAYLOAD)]
 
 
 def read_input(kind: type[T], value: Mapping[str, Json], *, open_to_more: bool = False) -> T:
@@ -327,6 +339,7 @@ class InputShape(Shape):
             raise NotThere(f"reads {here}, but {self.path} is a list; write {self.path}[].{name}")
         fields = ", ".join(dict.fromkeys(name for hints in objects for name in hints))
         more = f"; the fields of {self.path} are {fields}" if fields else ""
+        more += self._in_the_bucket()
         raise NotThere(f"reads {here}, which the input type does not have{more}")
 
     def item(self) -> Shape:
@@ -336,7 +349,8 @@ class InputShape(Shape):
         if not all(is_list(m) or is_input_type(m) or _is_scalar(m) for m in members):
             return ANYTHING
         if not found:
-            raise NotThere(f"reads the items of {self.path}, which is not a list")
+            more = self._in_the_bucket()
+            raise NotThere(f"reads the items of {self.path}, which is not a list{more}")
         return InputShape(either(found), f"{self.path}[]")
 
     def is_list(self) -> bool | None:
@@ -353,6 +367,12 @@ class InputShape(Shape):
             return True if all(map(_has_text, members)) else None
         known = all(is_input_type(m) or is_list(m) or _is_scalar(m) for m in members)
         return False if known else None
+
+    def _in_the_bucket(self) -> str:
+        """What is said of a value that is only a reference; empty of any other."""
+        if Payload not in self._members():
+            return ""
+        return ": it is a Payload, and no expression can read what is in the bucket"
 
     def _members(self) -> list[object]:
         members = members_of(self.kind)

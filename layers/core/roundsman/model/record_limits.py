@@ -44,6 +44,10 @@ LONGEST_WHY_LEFT_OUT: Final = 200
 of a step that is done has it in place of an error. The history has the whole reason."""
 LARGEST_SIGNAL: Final = 4 * 1024
 """The maximum size of the data of one signal, in bytes of JSON."""
+LARGEST_PAYLOAD: Final = 50_000_000
+"""The maximum size of what one reference leads to in the PayloadBucket, in bytes."""
+PAYLOAD_KEY: Final = r"[A-Za-z0-9._~-]{1,128}/[0-9a-f]{64}"
+"""The key of an object of the PayloadBucket: the id of its order, and its SHA-256."""
 LONGEST_SIGNAL_ID: Final = 64
 """The maximum length of the id of a signal, in characters of ASCII. A record has the id of each
 signal that has ended a step."""

@@ -1,4 +1,4 @@
-"""Erases what is stored of an order beside its task's record: the order row and the history.
+"""Erases what is stored of an order beside its task's record: the order row, the history, payloads.
 
 The decision is stored first, with the task's record (`roundsman.engine.erasure`). These writes
 follow it, and follow it again each time the command is delivered: a crash after any of them leaves
@@ -12,21 +12,29 @@ from roundsman.engine.history import ERASE, ROWS_A_VERSION, seq
 from roundsman.model.events import Erase, HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.task import Task
-from roundsman.ports import OrderRow, OrderStore, TaskStore
+from roundsman.ports import OrderRow, OrderStore, PayloadStore, TaskStore
 
 
-def erase_beside(task: Task, tasks: TaskStore) -> None:
-    """Erase the order row and the history of an erased task; nothing of any other task.
+def erase_beside(task: Task, tasks: TaskStore, payloads: PayloadStore | None) -> None:
+    """Erase the order row, history and payloads of an erased task; nothing of any other task.
 
     Idempotent. Raises TryAgain and CallRefused.
     """
     if task.erased_at is not None:
         tasks.erase_order(task.task_id, created_at=task.created_at, erased_at=task.erased_at)
         tasks.erase_history(task.task_id)
+        if payloads is not None:
+            payloads.erase(task.task_id)
 
 
 def erase_without_task(
-    order_id: str, event: Erase, now: int, *, tasks: TaskStore, orders: OrderStore
+    order_id: str,
+    event: Erase,
+    now: int,
+    *,
+    tasks: TaskStore,
+    orders: OrderStore,
+    payloads: PayloadStore | None,
 ) -> str | None:
     """Erase what is left of an order whose task's record is removed, after its retention.
 
@@ -44,6 +52,8 @@ def erase_without_task(
     if row is not None:
         tasks.erase_order(order_id, created_at=row.created_at, erased_at=own.at)
     tasks.erase_history(order_id)
+    if payloads is not None:
+        payloads.erase(order_id)
     return own.reason
 
 

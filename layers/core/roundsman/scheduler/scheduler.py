@@ -61,6 +61,7 @@ from roundsman.ports import (
     LimitStore,
     OrderStore,
     Outbox,
+    PayloadStore,
     PlanStore,
     Superseded,
     TaskStore,
@@ -179,6 +180,8 @@ class Scheduler:
     """Returns the secret of the search keys of masked values."""
     limits: Callable[[], LimitStore]
     """Returns where the turns of orders are stored that a limit counts."""
+    payloads: PayloadStore | None = None
+    """Where payloads are, to erase them; None if the stack has no PayloadBucket."""
 
     def __post_init__(self) -> None:
         """Create what the instance keeps from one batch to the next."""
@@ -344,7 +347,12 @@ class Scheduler:
         """
         if isinstance(event, Erase):
             reason = erase_without_task(
-                task_id, event, self.clock(), tasks=self.tasks, orders=self.orders
+                task_id,
+                event,
+                self.clock(),
+                tasks=self.tasks,
+                orders=self.orders,
+                payloads=self.payloads,
             )
             if reason is not None:
                 return Handled(reason)
@@ -508,7 +516,7 @@ class Scheduler:
         if handled[-1].task is fold.task:
             handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
         if isinstance(deliveries[0].event, Erase):
-            erase_beside(fold.task, self.tasks)
+            erase_beside(fold.task, self.tasks, self.payloads)
         return handled
 
     def _requests_of(

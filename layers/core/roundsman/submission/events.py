@@ -154,11 +154,13 @@ def content_hash(event: Mapping[str, Json], order_id: str) -> str:
 class EventReader:
     """Reads events for the workflows of an application.
 
-    An order that names no workflow runs the first one.
+    An order that names no workflow runs the first one. A reference to a payload is rejected if the
+    stack has no PayloadBucket (`has_bucket`).
     """
 
-    def __init__(self, workflows: Mapping[str, Workflow]) -> None:
+    def __init__(self, workflows: Mapping[str, Workflow], *, has_bucket: bool = True) -> None:
         self.workflows = workflows
+        self.has_bucket = has_bucket
 
     def read(self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]) -> Asked:
         """Read the text of an event.
@@ -183,7 +185,7 @@ class EventReader:
         if kind is not None:
             mixed = self._mixed(event, kind, processing.workflow)
             if not (too_large or mixed):
-                return _cancellation(event) if kind == CANCEL else _signal(body, event)
+                return _cancellation(event) if kind == CANCEL else self._signal(body, event)
             # The other problems of the order are irrelevant then.
             _reject(too_large or [*mixed, *problems], order_id, processing, is_order=False)
         if ORDER_ID not in event and "taskId" in event:
@@ -201,6 +203,7 @@ class EventReader:
             run = RecurringRun(order_id, Overlap(processing.overlap), processing.even_if_paused)
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
+        problems = problems or self._of_payloads(body, content, order_id)
         if problems or processing.workflow is None or order_id is None:
             _reject(problems, order_id, processing)
         return ValidOrder(
@@ -275,6 +278,35 @@ class EventReader:
         )
         return [Problem(kind, sentence)]
 
+    def _signal(self, body: str, event: Mapping[str, Json]) -> SignalSent:
+        valid, problems = read_fields(SignalEvent, event)
+        problems = problems or _not_text(event) or not_kept(body)
+        given, order_id = event[SIGNAL], cast("str | None", valid.get(ORDER_ID))
+        data = given.get("data") if isinstance(given, Mapping) else None
+        size = size_in_bytes(data)
+        if not problems and size > LARGEST_SIGNAL:
+            sentence = f"has {size} bytes; at most {LARGEST_SIGNAL} are allowed"
+            problems = [Problem("signal.data", sentence)]
+        problems = problems or self._of_payloads(body, data, order_id, "signal.data")
+        if problems:
+            raise RejectedOrder(_shortened(problems), order_id=order_id)
+        signal = cast("SignalFields", valid[SIGNAL])
+        return SignalSent(cast("str", valid[ORDER_ID]), signal["name"], data, signal.get("id"))
+
+    def _of_payloads(
+        self, body: str, value: Json, order_id: str | None, path: str = ""
+    ) -> list[Problem]:
+        """The problems of references to payloads in a value; empty if there is none.
+
+        The name of the field may be written with escapes, and is then not found: the agent, which
+        checks each reference, refuses it.
+        """
+        if '"payload"' not in body:
+            return []
+        from roundsman.model.payloads import payload_problems  # late: few orders have payloads
+
+        return payload_problems(value, order_id, has_bucket=self.has_bucket, path=path)
+
     def _input(
         self, workflow: Workflow | None, given: Mapping[str, Json]
     ) -> tuple[Mapping[str, Json], list[Problem]]:
@@ -334,22 +366,6 @@ def _cancellation(event: Mapping[str, Json]) -> CancelAsked:
     return CancelAsked(
         cast("str", valid[ORDER_ID]), cancel.get("undo") is not False, cancel.get("reason") or ""
     )
-
-
-def _signal(body: str, event: Mapping[str, Json]) -> SignalSent:
-    valid, problems = read_fields(SignalEvent, event)
-    problems = problems or _not_text(event) or not_kept(body)
-    given = event[SIGNAL]
-    data = given.get("data") if isinstance(given, Mapping) else None
-    size = size_in_bytes(data)
-    if not problems and size > LARGEST_SIGNAL:
-        sentence = f"has {size} bytes; at most {LARGEST_SIGNAL} are allowed"
-        problems = [Problem("signal.data", sentence)]
-    if problems:
-        order_id = cast("str | None", valid.get(ORDER_ID))
-        raise RejectedOrder(_shortened(problems), order_id=order_id)
-    signal = cast("SignalFields", valid[SIGNAL])
-    return SignalSent(cast("str", valid[ORDER_ID]), signal["name"], data, signal.get("id"))
 
 
 def _reject(

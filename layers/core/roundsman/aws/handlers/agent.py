@@ -51,7 +51,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.priority import Priority
 from roundsman.model.queue_lag import ReadNotes
 from roundsman.model.task import PERFORM
-from roundsman.ports import Clock, Outbox
+from roundsman.ports import Clock, Outbox, PayloadStore
 from roundsman.wire.alert import Alert
 from roundsman.wire.limits import wire_text
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -109,9 +109,19 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
         notes,
         guard,
         call_notes=DynamoCallNotes(agent.name, control, control_table=table, clock=now),
+        payloads=_payloads_in(settings.payload_bucket),
         tracer=tracer,
     )
     return made
+
+
+def _payloads_in(bucket: str | None) -> PayloadStore | None:
+    """The store of payloads in this bucket; None without a bucket."""
+    if bucket is None:
+        return None
+    from roundsman.aws.payloads import S3Payloads  # late: most stacks have no bucket
+
+    return S3Payloads(bucket)
 
 
 class AlertingGuard(Guard, Protocol):
@@ -137,6 +147,7 @@ class AgentFunction:
     sleep: Callable[[int], None] = sleep
     """Its argument is in ms."""
     call_notes: CallNotes = NO_NOTES
+    payloads: PayloadStore | None = None
     tracer: Tracer = OFF
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
@@ -197,6 +208,7 @@ class AgentFunction:
                 sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
                 jitter=random.random,
                 call_notes=self.call_notes,
+                payloads=self.payloads,
             )
 
         of_step = step_keys(request.step)

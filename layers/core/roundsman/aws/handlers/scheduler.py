@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
 
-from roundsman.aws.clients import Invocation, begin_invocation
+from roundsman.aws.clients import READ_TIMEOUT, Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import parts_of, report_owed
@@ -28,6 +28,7 @@ from roundsman.engine.restored import decisions_on
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
+from roundsman.ports import PayloadStore
 from roundsman.scheduler.arrived import Arrived, SchedulerMessage, is_by_operator
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
 from roundsman.scheduler.sender_check import SenderCheck
@@ -70,6 +71,7 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         instance=secrets.token_hex(2),
         search_secret=parts.search_secret,
         limits=parts.limits,
+        payloads=_payloads_in(settings.payload_bucket),
     )
     senders = SenderCheck(settings.senders, outbox=parts.outbox, clock=now)
     commands = settings.scheduler_queue_url.rpartition("/")[2]
@@ -111,6 +113,15 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         tracer=parts.tracer,
         throttled=throttled,
     )
+
+
+def _payloads_in(bucket: str | None) -> PayloadStore | None:
+    """The store of payloads in this bucket; None without a bucket."""
+    if bucket is None:
+        return None
+    from roundsman.aws.payloads import S3Payloads  # late: most stacks have no bucket
+
+    return S3Payloads(bucket, read_timeout=READ_TIMEOUT)
 
 
 def _keys(*messages: SchedulerMessage) -> dict[str, str | int | None]:

@@ -45,7 +45,12 @@ def submission_handler(
     (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by name; an order
     that names none runs the first.
     """
-    made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
+
+    @cache
+    def made() -> Callable[[dict[str, object]], object]:
+        settings = SubmissionSettings.from_env()
+        events = EventReader(workflows, has_bucket=settings.payload_bucket is not None)
+        return batch_handler(settings, events)
 
     @observed
     def handler(event: dict[str, object], context: Invocation) -> object:
