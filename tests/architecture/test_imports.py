@@ -209,5 +209,6 @@ def test_only_an_agents_function_pays_for_the_import_of_the_circuit_breaker() ->
         "guard/breaker.py",
         "guard/circuit_events.py",
         "guard/guard.py",
+        "guard/tenant_rate.py",
         "handlers/agent.py",
     }
