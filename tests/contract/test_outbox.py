@@ -89,9 +89,11 @@ def test_a_tenants_requests_are_in_a_group_and_others_in_none(post: Post) -> Non
     assert sorted(post.groups("mail", "normal"), key=str) == sorted(tenants, key=str)
 
 
-def test_a_tenant_is_not_in_the_requests_text(post: Post) -> None:
-    post.outbox.send_requests([("mail", "normal", replace(request_to("a"), tenant="shop-1"))])
-    assert post.requests("mail", "normal") == [request_to("a").body()]
+def test_a_tenant_is_in_the_requests_text(post: Post) -> None:
+    asked = replace(request_to("a"), tenant="shop-1")
+    post.outbox.send_requests([("mail", "normal", asked)])
+    assert post.requests("mail", "normal") == [asked.body()]
+    assert '"tenant":"shop-1"' in asked.body()
 
 
 def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(

@@ -15,7 +15,14 @@ from moto.dynamodb.models import dynamodb_backends
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
-from tests.support.personal_rights import BULK, OPERATOR, VIEWER, documents_of
+from tests.support.personal_rights import (
+    ANSWERER,
+    BULK,
+    OPERATOR,
+    SUBMITTER,
+    VIEWER,
+    documents_of,
+)
 
 LONGEST_POLICY = 6_144
 """Characters of a managed policy without white space (IAM and STS quotas)."""
@@ -124,7 +131,8 @@ def test_people_and_applications_may_use_the_key_through_the_services_that_they_
         [statement] = of_key
         through = cast("dict[str, dict[str, object]]", statement["Condition"])["StringEquals"]
         services = {each.split(".")[0] for each in cast("list[str]", through["kms:ViaService"])}
-        assert services == {"dynamodb", "sqs"} | ({"sns"} if name == OPERATOR else set())
+        more = {OPERATOR: {"sns"}, SUBMITTER: {"s3"}, ANSWERER: {"s3"}}  # s3: of large data
+        assert services == {"dynamodb", "sqs"} | more.get(name, set())
         assert ("kms:GenerateDataKey" in cast("list[str]", statement["Action"])) == (name != VIEWER)
 
 
