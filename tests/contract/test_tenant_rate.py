@@ -11,8 +11,9 @@ from roundsman.aws.guard.guard import AgentGuard, guard_of
 from roundsman.aws.guard.rate_limit import LONGEST_WAIT
 from roundsman.aws.guard.tenant_rate import TenantRates
 from roundsman.aws.settings import AgentSettings
+from roundsman.errors import TENANT_RATE
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.tenant_rate import LONGEST_RETURN, TENANT_RATE, tenant_key
+from roundsman.model.tenant_rate import LONGEST_RETURN, tenant_key
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import unreachable
 from tests.contract.test_rate import Time

@@ -6,16 +6,15 @@ from urllib.parse import quote
 import pytest
 
 from roundsman import Compensation, Step, Workflow
-from roundsman.aws.dynamodb.tenant_rates import DynamoTenantRates, tenant_row_id
 from roundsman.definition.plan import plan_of
 from roundsman.model.instants import DAY
-from roundsman.model.tenant_rate import tenant_key
 from roundsman_console.aws.versions import FunctionVersions, Published
 from roundsman_console.faces.web.pages import agent as pages
 from roundsman_console.faces.web.pages.agent import StepAt, steps_at
 from roundsman_console.facts.overview.queues import is_of_agent
 from tests.console.operators import DECLINED
 from tests.moto.orders import order
+from tests.support.tenant_rates import at_its_rate
 from tests.web.browsers import Browser
 from tests.web.test_pages import HOSTILE
 
@@ -130,18 +129,9 @@ def test_a_tenant_at_its_rate_is_shown_and_its_rate_can_be_lifted(declined: Brow
     world = declined.operator.world
     world.submit(order("ord-2", tenant="shop-1"))
     world.run()
-    table, key = world.stack.outputs["ControlTableName"], tenant_key("payment", "shop-1")
-    rates = DynamoTenantRates(world.dynamodb, control_table=table)
     assert "is at its rate" not in declined.page("/agents")
-    rates.note("payment", key, "ord-2")
-    rates.note("payment", tenant_key("payment", "shop-2"), "ord-3")
-    for each in (key, tenant_key("payment", "shop-2")):
-        world.dynamodb.update_item(
-            TableName=table,
-            Key={"ControlId": {"S": tenant_row_id("payment", each)}},
-            UpdateExpression="SET ReturnAt = :at",
-            ExpressionAttributeValues={":at": {"N": str((world.clock() + 60_000) * 1_000)}},
-        )
+    at_its_rate(world, "payment", "shop-1", "ord-2")
+    at_its_rate(world, "payment", "shop-2", "ord-3")
     for path in ("/agents", "/agents/payment"):
         assert "payment: tenant shop-1 is at its rate" in declined.page(path)
         assert "payment: a tenant is at its rate" in declined.page(path)

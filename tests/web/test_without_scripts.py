@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from roundsman_console.faces.web.form_registry import commands
+from tests.moto.orders import order
+from tests.support.tenant_rates import at_its_rate
 from tests.web.browsers import Browser
 from tests.web.hand import Hand
 from tests.web.reader import Reader, reader_of
@@ -19,8 +21,6 @@ WITH_METRICS = {"workflows-agent-versions"}
 """The commands that are offered only where the steps have metrics, which this stack has not."""
 OF_SCHEDULES = {f"schedules-{verb}" for verb in ("backfill", "pause", "resume", "run")}
 """Those that are offered only of a schedule, and moto makes none from a template."""
-OF_TENANTS = {"lift"}
-"""That which is offered only where a tenant is at its rate."""
 VOID = frozenset({"input", "link", "meta", "br", "img"})
 SCRIPTED = {"data-copy", "data-copies"}
 """Attributes of buttons that a style sheet shows only where scripts run."""
@@ -109,7 +109,12 @@ def test_no_page_needs_a_script_and_every_command_is_reached(reader: Reader) -> 
     reader.browser.carries_out("bulk-pause", run=run, reason="x")
     reader.operator.world.pass_time(60)
     reached |= Markup(reader.browser.html(f"/bulk/{run}")).commands
-    assert {*commands()} - reached <= WITH_METRICS | OF_SCHEDULES | OF_TENANTS
+    world = reader.operator.world
+    world.submit(order("ord-of-a-tenant", tenant="shop-1"))
+    world.run()
+    at_its_rate(world, "payment", "shop-1", "ord-of-a-tenant")
+    reached |= Markup(reader.browser.html("/agents/payment")).commands
+    assert {*commands()} - reached <= WITH_METRICS | OF_SCHEDULES
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from roundsman.aws.dynamodb.tenant_rates import DynamoTenantRates
 from roundsman.model.priority import Priority
 from roundsman.model.situations import Parked
 from roundsman.model.task import Task
-from roundsman.model.tenant_rate import tenant_lane, waits_for_rate
+from roundsman.model.tenant_rate import tenant_lane
 from roundsman_testing import Circuit, TaskState, World
 from roundsman_testing.memory import TABLES
 from tests.world.shop import FENCED, ONCE, a_step, a_workflow, requests_sent, since_morning
@@ -62,7 +62,7 @@ def test_one_above_the_rate_waits_without_an_attempt_and_its_time_stands_still()
     world.run(for_=5 * SECOND)
     record = world.task(order).step("charge")
     assert (record.failure_count, record.locked_by) == (0, None)
-    assert waits_for_rate(record)
+    assert record.at_rate
     assert record.error is not None
     assert record.error.message == (
         "charge has reached its limit of 0.0166667 calls per second for the tenant of the order"
@@ -128,7 +128,7 @@ def test_an_undo_above_the_rate_waits_as_well() -> None:
     [order] = submit(world, "shop-1")
     world.run(for_=30 * SECOND)
     assert world.task(order).state is TaskState.UNDOING
-    assert waits_for_rate(world.task(order).step("charge"))
+    assert world.task(order).step("charge").at_rate
     world.run()
     assert world.task(order).state is TaskState.UNDONE
     assert since_morning(world) >= MINUTE

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 UNTYPED = "PermanentError"
+TENANT_RATE = "TenantRate"
+"""The error type of a step that its agent gives back because its tenant is at its rate."""
 """The type of a permanent error whose author gave none."""
 
 

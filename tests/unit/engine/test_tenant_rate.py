@@ -7,6 +7,7 @@ import pytest
 from roundsman.engine.agent_holds import DEFAULT_RETURN_DELAY, RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.due import ParkedFor, parked_for
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import TENANT_RATE
 from roundsman.model.events import Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import TURN, Parked
@@ -14,10 +15,8 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, StepRecord
 from roundsman.model.tenant_rate import (
     LONGEST_RETURN,
-    TENANT_RATE,
     tenant_key,
     tenant_lane,
-    waits_for_rate,
 )
 from tests.support.machine_world import T0, World, plan, step
 
@@ -51,7 +50,7 @@ def test_it_waits_in_the_lane_of_its_tenant_until_its_time_without_an_attempt() 
     assert decision.actions == (InspectAt(at),)
     assert (parked(world).held_for, parked(world).not_before) == (LANE, at)
     assert parked_for(world.task) == ParkedFor(LANE, T0)
-    assert waits_for_rate(world.record("a"))
+    assert world.record("a").at_rate
     record = world.record("a")
     assert (record.failure_count, record.locked_by) == (0, None)
     assert record.error == StepError("Held", "worker has reached its limit")
@@ -88,7 +87,7 @@ def test_another_reason_or_an_order_without_a_tenant_waits_for_the_agent(
     given_back(world, error=error)
     assert parked(world).held_for == "worker"
     assert parked(world).not_before == T0 + RECHECK_INTERVAL + SPREAD
-    assert not waits_for_rate(world.record("a"))
+    assert not world.record("a").at_rate
 
 
 def test_if_its_agent_is_held_as_well_the_end_of_that_wakes_it() -> None:
@@ -103,7 +102,7 @@ def test_a_person_runs_it_before_its_time() -> None:
     world = claimed()
     given_back(world)
     assert StartTask() in world.wait(1).run_now().actions
-    assert not waits_for_rate(world.record("a"))
+    assert not world.record("a").at_rate
 
 
 def test_the_key_is_of_the_agent_and_the_tenant_and_has_neither() -> None:
@@ -115,4 +114,4 @@ def test_the_key_is_of_the_agent_and_the_tenant_and_has_neither() -> None:
 def test_what_waits_for_a_turn_or_for_nothing_known_does_not_wait_for_a_rate() -> None:
     for target in (TURN, None, "payment"):
         wait = Parked(not_before=T0, claim_by=T0 + SECOND, since=T0, held_for=target)
-        assert not waits_for_rate(replace(StepRecord(), situation=wait))
+        assert not replace(StepRecord(), situation=wait).at_rate

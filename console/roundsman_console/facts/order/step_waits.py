@@ -19,7 +19,6 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO
-from roundsman.model.tenant_rate import waits_for_rate
 from roundsman_console.facts.hold.view import release_command
 from roundsman_console.facts.order.next_command import result_command
 from roundsman_console.facts.order.not_needed import not_needed_words
@@ -196,7 +195,7 @@ class _Step:
     def _held(self) -> StepWait:
         if waits_for_turn(self.record):
             return self._turn()
-        if waits_for_rate(self.record) and self.task.tenant is not None:
+        if self.record.at_rate and self.task.tenant is not None:
             return self._rate(self.task.tenant)
         record, not_before = self.record, self.record.not_before
         since = f"{self.name} has been held since {second(record.held_since or self.at)}"

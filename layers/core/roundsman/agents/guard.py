@@ -6,8 +6,7 @@ A guard applies holds, a rate limit and a circuit breaker (`roundsman.aws.guard`
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from roundsman.errors import Busy, RoundsmanError
-from roundsman.model.tenant_rate import TENANT_RATE
+from roundsman.errors import TENANT_RATE, Busy, RoundsmanError
 
 T = TypeVar("T")
 

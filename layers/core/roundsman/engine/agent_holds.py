@@ -21,11 +21,11 @@ from roundsman.engine.request_deadlines import fits_key
 from roundsman.engine.routing import agent_now, candidates, stored_agent_name, untried
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
+from roundsman.errors import TENANT_RATE
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import DAY, MINUTE, SECOND, second
 from roundsman.model.situations import EVERY_ORDER, SEVERAL, Parked
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
-from roundsman.model.tenant_rate import LONGEST_RETURN, TENANT_RATE, tenant_lane, waits_for_rate
 
 RECHECK_INTERVAL = 5 * MINUTE
 """The maximum time in ms until a step is checked again that is parked although no hold is known,
@@ -160,21 +160,24 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
     hold = context.agent(step).hold_on(record.operation)
-    tenant = context.decision.task.tenant if error.type == TENANT_RATE else None
-    longest = RECHECK_INTERVAL if tenant is None else LONGEST_RETURN
+    why, here = error.message or error.type, agent_now(step, record)
+    longest, lane = RECHECK_INTERVAL, None
+    tenant = context.decision.task.tenant
+    if error.type == TENANT_RATE and tenant is not None:
+        from roundsman.model.tenant_rate import LONGEST_RETURN, tenant_lane  # late: few agents
+
+        longest, lane = LONGEST_RETURN, tenant_lane(here, tenant)
     at = context.now + max(1, min(wait, longest)) + int(context.jitter * RESUME_SPREAD)
     if hold is not None and hold.until > context.now:
-        at, tenant = next_check(context, step, max(hold.until, context.now + wait)), None
+        at, lane = next_check(context, step, max(hold.until, context.now + wait)), None
     elsewhere = untried(step, record) if effect is Effect.NONE else ()
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
-    why, here = error.message or error.type, agent_now(step, record)
-    held_for = _held_for(context, step, (here, *elsewhere))
     _park(
         context,
         step,
         at,
         why,
-        held_for=held_for if tenant is None else tenant_lane(here, tenant),
+        held_for=lane or _held_for(context, step, (here, *elsewhere)),
         outcome_unknown=unknown,
         effect=effect,
         uncounted_calls=uncounted_calls,
@@ -197,12 +200,7 @@ def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     """
     record = context.decision.step(step.name)
     since = record.held_since
-    if (
-        since is None
-        or waits_for_rate(record)
-        or not context.agents
-        or context.now - since <= MAX_VIEW_AGE
-    ):
+    if since is None or record.at_rate or not context.agents or context.now - since <= MAX_VIEW_AGE:
         return False
     # If a queue was never read, only its hold is known. No known hold means no hold.
     return not all(context.is_held(a, record.operation) for a in candidates(context, step))

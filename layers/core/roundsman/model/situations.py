@@ -18,6 +18,10 @@ SEVERAL = "+"
 TURN = "#"
 """What a step waits for whose order may not begin yet, by the limit of its workflow."""
 
+OF_TENANT = "~"
+"""Stands between agent and tenant in what a step waits for whose tenant is at its rate
+(`roundsman.model.tenant_rate`). It is in no name of an agent."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:

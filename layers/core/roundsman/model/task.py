@@ -18,6 +18,7 @@ from roundsman.model.polling import Polling
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.retry_window import CLOSED, RetryWindow
 from roundsman.model.situations import (
+    OF_TENANT,
     Asleep,
     AtAgent,
     AwaitsCallback,
@@ -346,6 +347,12 @@ class StepRecord:
         if isinstance(here, Parked):
             return here.since
         return here.parked_since if isinstance(here, Ready) else None
+
+    @property
+    def at_rate(self) -> bool:
+        """Whether the step waits only because its tenant is at its rate."""
+        here = self.situation
+        return isinstance(here, Parked) and OF_TENANT in (here.held_for or "")
 
     def may_begin(self, *, ending: bool) -> bool:
         """Whether the step waits to be claimed. A task that is ending performs no step any more."""

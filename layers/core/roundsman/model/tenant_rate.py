@@ -7,18 +7,12 @@ agent does not wake it.
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import canonical_json, sha256
-from roundsman.model.situations import Parked
-from roundsman.model.task import StepRecord
-
-TENANT_RATE = "TenantRate"
-"""The error type of a step that its agent gives back because its tenant is at its rate."""
+from roundsman.model.situations import OF_TENANT
 
 LONGEST_RETURN = 60 * MINUTE
 """ms until a step comes again at the latest whose tenant is at its rate."""
 
 KEY_DIGITS = 32
-MARK = "~"
-"""It is in no name of an agent."""
 
 
 def tenant_key(agent: str, tenant: str) -> str:
@@ -32,10 +26,4 @@ def tenant_key(agent: str, tenant: str) -> str:
 
 def tenant_lane(agent: str, tenant: str) -> str:
     """Return what the steps of a tenant wait for that is at its rate (`Parked.held_for`)."""
-    return f"{agent}{MARK}{tenant_key(agent, tenant)}"
-
-
-def waits_for_rate(record: StepRecord) -> bool:
-    """Return whether the step waits only because its tenant is at its rate."""
-    here = record.situation
-    return isinstance(here, Parked) and MARK in (here.held_for or "")
+    return f"{agent}{OF_TENANT}{tenant_key(agent, tenant)}"
