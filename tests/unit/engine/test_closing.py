@@ -4,7 +4,7 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Step, Undo
 from roundsman.errors import Refused
-from roundsman.model.events import InspectAt, Outcome, StartTask
+from roundsman.model.events import InspectAt, Outcome, Reconcile, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CLOSING_FAILED, EndOfTask, StepToAdd
@@ -64,6 +64,30 @@ def test_they_begin_with_the_last_undo_and_the_end_is_stored_after_them() -> Non
     assert world.task_state() is T.UNDONE
     assert world.task.ended_at == world.now
     assert world.owed()[-1] == "undone"
+
+
+def test_the_history_says_which_run_and_until_when() -> None:
+    world = refused()
+    [row] = [row for row in world.succeeds("a").history if row.kind == "closing"]
+    assert row.reason == "tell, log: before it ends as Undone, until 2027-01-15T08:01:00Z"
+
+
+def test_what_was_to_be_tried_again_is_not_while_they_run() -> None:
+    a, b = step("a", retry=ONCE), step("b", agent="other")
+    world = begun(a, b, on_failure=Archive(), when_failed=(step("tell", agent="mail"),))
+    world.fails("b")
+    world.is_refused("a")
+    assert world.state("tell") is P.PROCESSING
+    assert requests_in(world.wait_until(world.record("b").not_before).start()) == []
+
+
+def test_one_may_wait_for_a_callback_until_their_time_is_over() -> None:
+    world = undone()
+    world.waits_for_callback("tell", 600)
+    assert world.state("tell") is P.PROCESSING
+    assert world.record("tell").until == world.now + TIME
+    world.wait_until(world.record("tell").until).inspect()
+    assert world.state("tell") is P.ERROR
 
 
 def test_they_are_told_which_end_it_is_and_read_what_was_undone() -> None:
@@ -172,11 +196,13 @@ def test_what_is_not_over_in_time_has_failed_and_the_end_stands(parked: bool) ->
     by = world.task.closing.by
     world.wait_until(by - 1).inspect()
     assert world.task.ended_at is None
-    world.wait_until(by).inspect()
+    assert requests_in(world.wait_until(by).start()) == []
     assert world.task_state() is T.UNDONE
     error = world.record("tell").error
     assert error is not None
     assert error.type == "NotInTime"
+    last = world.decisions[-1][2].history[-1]
+    assert (last.kind, last.step, last.attempt) == ("failed", "tell", None)
 
 
 def test_an_attempt_has_no_more_time_than_they_have_in_all() -> None:
@@ -265,6 +291,46 @@ def test_a_closing_step_is_resolved_by_nobody() -> None:
     assert world.task_state() is T.ARCHIVED
     with pytest.raises(Refused, match="tell is a closing step"):
         world.resolve("tell")
+
+
+def test_one_that_has_failed_is_not_resubmitted_and_keeps_no_order_from_going_on() -> None:
+    world = refused(undo=False, closing=(TELL,))
+    world.is_refused("tell")
+    world.resubmit("b")
+    assert world.state("tell") is P.PENDING
+    assert requests_in(world.start()) == ["b"]
+
+
+def test_a_person_who_resolves_the_only_failure_lets_the_order_go_on() -> None:
+    world = refused(undo=False, closing=(TELL,))
+    world.is_refused("tell")
+    world.resolve("b")
+    assert world.task_state() is T.COMPLETED
+
+
+def test_an_order_that_stays_archived_after_a_command_runs_them_no_second_time() -> None:
+    a, b = step("a", retry=ONCE), step("b", agent="other", retry=ONCE)
+    world = begun(a, b, on_failure=Archive(), when_failed=(TELL,))
+    world.is_refused("a")
+    world.is_refused("b")
+    world.succeeds("tell")
+    world.resolve("a")
+    assert world.task_state() is T.ARCHIVED
+    assert world.state("tell") is P.PENDING
+    world.resubmit()
+    world.start()
+    world.is_refused("b")
+    assert world.state("tell") is P.PROCESSING
+
+
+def test_a_restored_record_makes_its_attempt_again_and_has_the_lost_time() -> None:
+    world = undone()
+    assert world.task.closing is not None
+    at, by = world.now, world.task.closing.by
+    world.wait(3_600)
+    world.apply(Reconcile(world.asked(), at))
+    assert world.task.closing.by == by + 3_600 * SECOND
+    assert requests_in(world.start()) == ["tell"]
 
 
 def test_a_late_reply_after_the_end_changes_nothing() -> None:

@@ -416,18 +416,21 @@ def test_the_undo_of_a_part_is_not_cancelled_while_it_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "undo", "part"),
+    ("how", "undo", "part", "early"),
     [
-        (TaskState.COMPLETED, False, ()),
-        (TaskState.COMPLETED, False, ("a",)),
-        (TaskState.UNDONE, True, ("a",)),
+        (TaskState.COMPLETED, True, (), False),
+        (TaskState.COMPLETED, False, ("a",), False),
+        (TaskState.UNDONE, True, ("a",), False),
+        (TaskState.COMPLETED, False, (), True),
+        (TaskState.COMPLETED, True, ("a",), True),
+        (TaskState.UNDONE, True, (), True),
     ],
 )
 def test_an_ending_that_contradicts_itself_cannot_be_made(
-    how: TaskState, undo: bool, part: tuple[str, ...]
+    how: TaskState, undo: bool, part: tuple[str, ...], early: bool
 ) -> None:
     with pytest.raises(ValueError, match="a part is undone of a task that ends Completed"):
-        Termination(how, "why", undo=undo, part=part)
+        Termination(how, "why", undo=undo, part=part, early=early)
 
 
 def test_a_part_is_undone_only_after_no_request_can_act() -> None:

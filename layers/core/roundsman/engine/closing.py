@@ -17,45 +17,31 @@ from roundsman.engine.history import few_words
 from roundsman.engine.task_state import has_started, state_without_closing
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
-from roundsman.model.events import (
-    Cancel,
-    ChangeAsked,
-    InspectAt,
-    Reconcile,
-    Resubmit,
-    UndoAsked,
-)
+from roundsman.model.events import ChangeAsked, InspectAt, Reconcile
 from roundsman.model.instants import second
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import ProcessState
 from roundsman.model.task import Closing, StepError
 
 NOT_IN_TIME = "NotInTime"
 """The error type of a closing step that was not over when its task had to end."""
 
 
-def begin_closing(context: DecisionContext) -> bool:
-    """Begin the closing steps if the task has come to an end that has some. Returns whether it did.
-
-    Those of another end that the task had come to before are forgotten.
-    """
-    decision, end = context.decision, _end_of(context)
-    closing = decision.task.closing
-    if closing is not None:
-        if closing.end is end:
-            return False
-        forget_closing(context)
-    if end is None or end is decision.before.state or not has_started(decision.changed_task):
-        return False
-    steps = context.stored_plan.closing.get(end, {})
-    if not steps:
-        return False
+def begin_closing(context: DecisionContext) -> None:
+    """Begin the closing steps if the task has come to an end that has some, in this decision."""
+    decision, task = context.decision, context.decision.changed_task
+    if task.closing is not None:
+        return
+    end = state_without_closing(context.stored_plan, task, context.now)
+    if end is None or end is decision.before.state or not has_started(task):
+        return
+    steps = context.stored_plan.closing.get(end)
+    if steps is None:
+        return
     by = context.now + sum(map(_time_of, steps.values()))
     decision.task = replace(decision.task, closing=Closing(end, by, tuple(steps)))
     decision.action(InspectAt(by))
-    decision.record(
-        "closing", None, None, f"{few_words(list(steps))}: before it ends, until {second(by)}"
-    )
-    return True
+    why = f"{few_words(list(steps))}: before it ends as {end}, until {second(by)}"
+    decision.record("closing", None, None, why)
 
 
 def end_overdue_closing(context: DecisionContext) -> None:
@@ -64,48 +50,33 @@ def end_overdue_closing(context: DecisionContext) -> None:
     One that is at its agent is overdue as any other step.
     """
     decision, closing = context.decision, context.decision.task.closing
-    if closing is None or decision.before.ended or context.now < closing.by:
+    if closing is None or context.now < closing.by:
         return
     for name in closing.steps:
         if decision.step(name).process_state is not ProcessState.PENDING:
             continue
-        why = f"{name}: it was not over by {second(closing.by)}, when its task had to end"
-        attempt = decision.step(name).failure_count + 1
         decision.fail(name, StepEvent.REFUSED, StepError(NOT_IN_TIME, "not over in time"))
-        decision.record("failed", name, attempt, why)
+        why = f"{name}: it was not over by {second(closing.by)}, when its task had to end"
+        decision.record("failed", name, None, why)
 
 
-def forget_closing(context: DecisionContext) -> None:
-    """Forget the closing steps of a task that goes on, or ends in another way. Used keys stay
-    used."""
-    decision = context.decision
-    if decision.task.closing is None:
-        return
-    for name in decision.task.closing.steps:
-        decision.remove(name, StepEvent.REMOVED)
-    decision.task = replace(decision.task, closing=None)
-
-
-def before_command(context: DecisionContext, event: ChangeAsked) -> None:
-    """Forget the closing steps if the task goes on by the command, or ends in another way.
+def before_command(context: DecisionContext, closing: Closing, event: ChangeAsked) -> None:
+    """Forget the closing steps of a task that has ended, as a command may let it go on. Used keys
+    stay used.
 
     Raises Refused while they run.
     """
-    task = context.decision.before
-    if task.closing is not None and not task.ended and not isinstance(event, Reconcile):
+    decision = context.decision
+    if isinstance(event, Reconcile):
+        return
+    if not decision.before.ended:
         raise Refused(
-            f"its closing steps run, until {second(task.closing.by)} at most; then it is "
-            f"{task.closing.end}, and the command is possible"
+            f"its closing steps run, until {second(closing.by)} at most; then it is "
+            f"{closing.end}, and the command is possible"
         )
-    if isinstance(event, Resubmit | UndoAsked | Cancel):
-        forget_closing(context)
-
-
-def _end_of(context: DecisionContext) -> TaskState | None:
-    """The end that the task has come to, without its closing steps; None while it goes on."""
-    if context.decision.ending is None:
-        return None
-    return state_without_closing(context.stored_plan, context.decision.changed_task, context.now)
+    for name in closing.steps:
+        decision.remove(name, StepEvent.REMOVED)
+    decision.task = replace(decision.task, closing=None)
 
 
 def _time_of(step: StepPlan) -> int:

@@ -44,7 +44,7 @@ def end_early(context: DecisionContext, step: StepPlan, end: EarlyEnd) -> None:
     why = f"ended early by {step.name}: {end.why}"
     decision.task = replace(decision.task, ended_early=why)
     if end.undo:
-        decision.end(Termination(TaskState.COMPLETED, why, step.name, undo=True))
+        decision.end(Termination(TaskState.COMPLETED, why, step.name, undo=True, early=True))
     decision.record("ended early", step.name, None, why)
     skip_the_rest(context)
 

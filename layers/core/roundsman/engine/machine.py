@@ -138,10 +138,10 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
         case Inspect():
             _inspect(context)
         case _:
-            if context.decision.task.closing is not None:
+            if (closing := context.decision.task.closing) is not None:
                 from roundsman.engine.closing import before_command  # late: few tasks have some
 
-                before_command(context, event)
+                before_command(context, closing, event)
             context = operate(context, event)
             stop_unneeded(context)
             _nudge_what_waits(context)
@@ -164,7 +164,9 @@ def _close(context: DecisionContext, event: Start | Replied | Inspect | ChangeAs
     from roundsman.engine.closing import begin_closing, end_overdue_closing  # late: few have some
 
     end_overdue_closing(context)
-    if not begin_closing(context):
+    before = context.decision.task.closing
+    begin_closing(context)
+    if context.decision.task.closing is before:
         return
     if isinstance(event, Start | Replied):
         claim_ready(context, event.claimant)

@@ -551,15 +551,18 @@ class Termination:
     """First compensate every step that may have had an effect, or those of `part`."""
     error: StepError | None = None
     """The error that ended the task; None if a person ended it."""
+    early: Annotated[bool, Stored(since=CLOSING_SCHEMA)] = False
+    """A step has ended the task early: it ends Completed once all that it has done is undone."""
     part: Annotated[tuple[str, ...], Stored(since=8)] = ()
     """The steps that were taken back from a completed task, by record name; it ends Completed
     again, since the others stand. Empty for a task that ends in another state."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a task ends Completed without an undo, or in another way with a part
-        that is undone."""
+        """Raise ValueError unless just a task that ends Completed has a part that is undone, or was
+        ended early."""
         completes = self.how is TaskState.COMPLETED
-        if (completes and not self.undo) or (self.part and not completes):
+        why = bool(self.part) + self.early
+        if why != completes or (completes and not self.undo):
             raise ValueError("a part is undone of a task that ends Completed, and of no other")
 
     def undoes(self, step: str) -> bool:
