@@ -16,7 +16,6 @@ from roundsman import (
     Json,
     NamedStep,
     NotYet,
-    Retry,
     Signal,
     Sleep,
     Step,
@@ -137,10 +136,7 @@ assessor = Agent("assessor")
 
 @assessor.performs(estimate)
 def estimated(request: StepRequest) -> "Json | NotYet | Done":
-    """Have the damage estimated, or look how far that is: the same call under the same key.
-
-    A damage that is not insured ends the claim early, and leaves nothing behind.
-    """
+    """Have the damage estimated, or look how far that is: the same call under the same key."""
     found = call(
         request, "POST", "estimates", body={"claim": request.task_id}, returns=("state", "amount")
     )
@@ -217,21 +213,16 @@ def called_back(request: StepRequest) -> None:
     call(request, "DELETE", "payments", request.perform_key)
 
 
-# 8. What the customer is told if nothing is paid.
+# 8. All of it, and the way back.
 
-write = Step(name="write", agent="letters", complete_within=BRIEFLY, retry=Retry(max_attempts=3))
-letters = Agent("letters")
+write = Step(name="write", agent="desk", complete_within=BRIEFLY)
 
 
-@letters.performs(write)
+@desk.performs(write)
 def written(request: StepRequest) -> Json:
-    """Write to the customer how the claim has ended."""
-    end = request.ending
-    why = "Cancelled" if end is None or end.error_type is None else end.error_type
-    return call(request, "POST", "letters", body={"claim": request.task_id, "why": why})
+    """Write to the customer why nothing is paid."""
+    return call(request, "POST", "letters", body={"end": request.ending and request.ending.end})
 
-
-# 9. All of it, and the way back.
 
 claim = Workflow(
     name="claim",
@@ -245,4 +236,4 @@ claim = Workflow(
     when_cancelled=(write,),
     retain_for=timedelta(days=90),
 )
-AGENTS = (files, archive, assessor, desk, bank, cheques, letters)
+AGENTS = (files, archive, assessor, desk, bank, cheques)

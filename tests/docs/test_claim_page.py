@@ -24,7 +24,7 @@ def code_of(part: str) -> str:
 
 def test_the_parts_show_all_code_after_the_imports_and_in_its_order() -> None:
     parts = [part.strip() for part in re.split(r"^# \d\. .*$", CODE, flags=re.MULTILINE)[1:]]
-    assert len(parts) == 9
+    assert len(parts) == 8
     assert [code_of(part) for part in PARTS] == parts
 
 

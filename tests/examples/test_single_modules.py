@@ -14,7 +14,7 @@ INSTALLED = os.pathsep.join(str(PROJECT / part) for part in ("layers/core", "con
 MOST_LINES = {
     "file_conversion/conversion.py": 120,
     "freight/freight.py": 130,
-    "insurance_claim/claim.py": 250,
+    "insurance_claim/claim.py": 240,
     "subscription/subscription.py": 120,
 }
 PASSED = {"file_conversion": 4, "freight": 7, "insurance_claim": 12, "subscription": 7}

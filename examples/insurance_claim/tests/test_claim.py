@@ -50,7 +50,7 @@ class Services:
                 self.notes.append(str(body["text"]))
             case "POST", ("letters",):
                 assert isinstance(body, dict)
-                self.letters.append(str(body["why"]))
+                self.letters.append(str(body["end"]))
             case "POST", ("payments",):
                 if self.closed_accounts and not key.endswith("cheques"):
                     raise PermanentError("AccountClosed")
@@ -144,7 +144,7 @@ def test_a_claim_that_the_desk_declines_is_undone(world: World, services: Servic
     world.run()
     assert state(world) is TaskState.UNDONE
     assert services.there == set()
-    assert services.letters == ["Declined"]
+    assert services.letters == ["Undone"]
 
 
 def test_a_customer_may_accept_before_the_desk_has_approved(world: World) -> None:
@@ -160,7 +160,7 @@ def test_a_customer_who_does_not_accept_is_not_paid(world: World, services: Serv
     world.run()
     assert state(world) is TaskState.UNDONE
     assert services.there == set()
-    assert services.letters == ["NoSignal"]
+    assert services.letters == ["Undone"]
 
 
 def test_a_customer_who_withdraws_in_time_is_not_paid(world: World, services: Services) -> None:
