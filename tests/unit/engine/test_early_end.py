@@ -1,5 +1,6 @@
 """A step ends its task early, as Completed: the rest is not wanted."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -181,3 +182,75 @@ def test_a_reply_of_an_earlier_attempt_ends_it_too() -> None:
     world.start()
     world.reply("ask", Outcome.SUCCEEDED, lock=lock, end=EarlyEnd("not wanted"))
     assert world.task_state() is T.COMPLETED
+
+
+def test_the_first_early_end_counts_and_the_history_has_it() -> None:
+    world = asked()
+    [row] = [one for one in world.ends("ask").history if one.kind == "ended early"]
+    assert (row.step, row.reason) == ("ask", "ended early by ask: not wanted")
+    assert "skipped, as the task was ended early: book" in world.decisions[-1][2].reason
+    world.wait(1).ends("beside", "another reason")
+    assert world.task.ended_early == "ended early by ask: not wanted"
+    assert "beside: the task is ending already" in world.decisions[-1][2].reason
+    assert "skipped" not in world.decisions[-1][2].reason
+    assert world.record("book").finished_at == world.now - 1_000
+
+
+def test_a_closing_step_ends_nothing_early() -> None:
+    world = begun(
+        step("a", retry=ONCE), on_failure=Archive(), when_failed=(step("tell", retry=ONCE),)
+    )
+    world.is_refused("a")
+    world.ends("tell")
+    assert "tell ends its task early, but is a closing step" in world.decisions[-1][2].reason
+    assert world.task.ended_early is None
+
+
+def test_after_the_point_of_no_return_it_ends_early_without_an_undo() -> None:
+    pay = step("pay", compensation=FENCED)
+    world = begun(pay, step("ask", pay), point_of_no_return=pay)
+    world.succeeds("pay")
+    world.ends("ask")
+    assert world.task_state() is T.COMPLETED
+
+
+def test_a_result_that_is_too_long_is_read_by_nobody_then() -> None:
+    ask = step("ask", result_limit=2)
+    world = begun(ask, step("book", ask))
+    world.reply("ask", Outcome.SUCCEEDED, result="long", end=EarlyEnd("not wanted"))
+    assert world.task_state() is T.COMPLETED
+
+
+def test_one_that_fails_without_a_compensation_stays_failed_where_the_task_is_archived() -> None:
+    bare = step("bare", agent="other", retry=ONCE)
+    world = begun(ASK, bare, on_failure=Archive())
+    world.ends("ask")
+    world.is_refused("bare")
+    assert (world.task_state(), world.state("bare")) == (T.ARCHIVED, P.ERROR)
+
+
+def test_with_an_undo_what_cannot_be_undone_is_not_tried_again() -> None:
+    waits, fails = (step(name, agent=name) for name in ("waits", "fails"))
+    undone = step("undone", agent="undone", compensation=FENCED)
+    world = begun(ASK, waits, fails, undone, on_failure=Archive())
+    world.fails("waits")
+    world.fails("undone")
+    world.ends("ask", undo=True)
+    assert world.state("waits") is P.SKIPPED
+    assert world.state("undone") is P.UNDOING
+    world.is_refused("fails")
+    assert world.state("fails") is P.SKIPPED
+    for name in ("ask", "undone"):
+        world.succeeds(name)
+    assert world.task_state() is T.COMPLETED
+
+
+def test_one_that_may_have_been_performed_before_a_restore_goes_on() -> None:
+    held = step("held", agent="held")
+    world = World(plan(ASK, held))
+    world.hold("held", 3_600).start()
+    marked = replace(world.record("held"), outcome_unknown=True)
+    world.task = replace(world.task, steps={**world.task.steps, "held": marked})
+    world.ends("ask")
+    assert world.state("held") is P.PENDING
+    assert world.task.ended_at is None

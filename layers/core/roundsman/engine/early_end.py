@@ -14,7 +14,7 @@ from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.situations import End, Ended, WithoutAgent
+from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import EarlyEnd, StepRecord, Termination
 
@@ -77,6 +77,5 @@ def skip_the_rest(context: DecisionContext) -> None:
 
 
 def _has_not_begun(record: StepRecord) -> bool:
-    if record.process_state is not ProcessState.PENDING or may_have_been_performed(record):
-        return False
-    return record.started_at is None or isinstance(record.situation, WithoutAgent)
+    waits = record.process_state is ProcessState.PENDING and record.started_at is None
+    return waits and not may_have_been_performed(record)
