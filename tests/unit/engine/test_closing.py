@@ -72,6 +72,20 @@ def test_the_history_says_which_run_and_until_when() -> None:
     assert row.reason == "tell, log: before it ends as Undone, until 2027-01-15T08:01:00Z"
 
 
+def test_the_reason_of_an_undo_does_not_name_them_among_what_stands() -> None:
+    world = refused(closing=(TELL,))
+    for _ in range(2):
+        world.succeeds("a")
+        world.succeeds("tell")
+        assert world.task.ending is not None
+        assert "without compensation: b" in world.task.ending.why
+        assert "tell" not in world.task.ending.why
+        world.resubmit(again=True)
+        world.start()
+        world.succeeds("a")
+        world.is_refused("b")
+
+
 def test_what_was_to_be_tried_again_is_not_while_they_run() -> None:
     a, b = step("a", retry=ONCE), step("b", agent="other")
     world = begun(a, b, on_failure=Archive(), when_failed=(step("tell", agent="mail"),))

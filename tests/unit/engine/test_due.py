@@ -24,7 +24,16 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import DAY
 from roundsman.model.situations import SEVERAL, TURN, Asleep, End, Ended, Parked
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PERFORM, UNDO, Operation, Owed, StepRecord, Task, Termination
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    Closing,
+    Operation,
+    Owed,
+    StepRecord,
+    Task,
+    Termination,
+)
 from tests.support.machine_world import T0, plan, step
 from tests.support.steps import changed_step, step_record
 
@@ -122,6 +131,14 @@ def test_an_undo_is_due_by_its_own_times_and_not_by_the_tasks(
     late = replace(task(a=record), ending=ending, complete_by=T0 + 1)
     assert due(late, now) == expected
     assert due(replace(late, steps={**late.steps, "b": processing(T0 + 20)}), now) == T0 + 20
+
+
+def test_a_task_is_due_when_its_closing_steps_have_to_be_over() -> None:
+    closing = Closing(TaskState.ARCHIVED, T0 + 70, ("a",))
+    closed = replace(task(a=processing(T0 + 90)), ending=ENDING, closing=closing)
+    assert due(closed, T0) == T0 + 70
+    ended = replace(closed, state=TaskState.ARCHIVED, steps={}, owed=OWED)
+    assert due(ended, T0) == T0 + START_WITHIN, "only what is owed is left"
 
 
 def test_what_is_owed_is_due_soon() -> None:

@@ -72,6 +72,7 @@ FULL = Task(
     order_expires=True,
     failure="f-1a2b3c4d",
     limit="its key",
+    ended_early=f"ended early by a: {SECRET}",
 )
 
 
@@ -97,6 +98,7 @@ def test_what_comes_from_the_order_is_removed_and_the_rest_stays_as_it_was() -> 
         ),
         "corrections": (),
         "limit": None,
+        "ended_early": "(erased)",
         "erased_at": T0 + DAY,
         "erased_by": "ann: request 17",
         "command_ids": ("c-0", "c-1"),

@@ -8,7 +8,7 @@ from roundsman.engine.agent_holds import DEFAULT_RETURN_DELAY, RECHECK_INTERVAL,
 from roundsman.engine.due import ParkedFor, parked_for
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TENANT_RATE
-from roundsman.model.events import Decision, InspectAt, Outcome, StartTask
+from roundsman.model.events import AgentView, Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import TURN, Parked
 from roundsman.model.states import TaskState
@@ -60,6 +60,7 @@ def test_it_waits_in_the_lane_of_its_tenant_until_its_time_without_an_attempt() 
 def test_no_look_before_its_time_resumes_it_and_one_at_its_time_does() -> None:
     world = claimed()
     given_back(world)
+    world.agents = {"worker/normal": AgentView()}  # which is not on hold
     assert world.wait(60).inspect().actions == ()
     assert parked(world).held_for == LANE
     assert world.wait_until(parked(world).not_before).inspect().actions == (StartTask(),)

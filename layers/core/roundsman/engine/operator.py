@@ -778,7 +778,8 @@ def _in_state(context: DecisionContext, state: ProcessState) -> list[StepPlan]:
 
 def _step(context: DecisionContext, name: str) -> StepPlan:
     step = context.plan.steps.get(name)
-    if step is None and (found := context.plan.defined(name)) is not None and found.closes:
+    defined = context.plan.defined(name)
+    if defined is not None and defined.closes:
         raise Refused(f"{name} is a closing step: its task has ended, and nothing waits for it")
     if step is None:
         raise Refused(f"the workflow has no step {name}; it has {', '.join(context.plan.steps)}")
