@@ -355,3 +355,33 @@ def test_a_late_reply_after_the_end_changes_nothing() -> None:
     assert world.task_state() is T.UNDONE
     world.reply("log", Outcome.SUCCEEDED, lock=lock)
     assert world.task_state() is T.UNDONE
+
+
+# --- Who begins them, and without the plan --------------------------------------------------------
+
+
+def test_a_start_that_ends_the_task_claims_them_at_once() -> None:
+    world = begun(step("a", agent="other"), on_failure=Archive(), when_failed=(TELL,))
+    world.fails("a")
+    decision = world.wait(3_601).start()
+    assert requests_in(decision) == ["tell"]
+    assert StartTask() not in decision.actions
+
+
+def test_one_that_an_inspection_begins_has_a_time_by_which_it_is_claimed() -> None:
+    world = begun(step("a", retry=ONCE), on_failure=Archive(), when_failed=(TELL,))
+    assert StartTask() in world.wait(61).inspect().actions
+    assert world.record("tell").claim_by is not None
+
+
+@pytest.mark.parametrize("under_way", [True, False])
+def test_without_its_plan_only_one_that_is_under_way_goes_on(under_way: bool) -> None:
+    world = undone()
+    if not under_way:
+        world.hold("mail", 3_600).wait(31).inspect()
+        world.release("mail")
+    world.stored_plan = False
+    world.wait(1).inspect()
+    assert world.task_state() is (T.ACTIVE if under_way else T.UNDONE)
+    world.wait(31).inspect()
+    assert world.task_state() is T.UNDONE

@@ -254,3 +254,12 @@ def test_one_that_may_have_been_performed_before_a_restore_goes_on() -> None:
     world.ends("ask")
     assert world.state("held") is P.PENDING
     assert world.task.ended_at is None
+
+
+def test_with_an_undo_one_that_times_out_is_not_tried_again() -> None:
+    slow = step("slow", agent="slow")
+    world = begun(ASK, slow, on_failure=Archive())
+    world.ends("ask", undo=True)
+    assert world.state("slow") is P.PROCESSING
+    world.wait(61).inspect()
+    assert world.state("slow") is P.SKIPPED

@@ -107,6 +107,12 @@ def test_what_comes_from_the_order_is_removed_and_the_rest_stays_as_it_was() -> 
     assert decision.actions == ()
 
 
+def test_a_task_that_no_step_has_ended_early_is_not_said_to_be() -> None:
+    world = of(replace(FULL, ended_early=None))
+    world.apply(Erase(CommandSource("c-1", "ann", "request 17")))
+    assert world.task.ended_early is None
+
+
 def test_the_history_says_who_erased_it_and_why() -> None:
     world = of(FULL)
     (row,) = world.apply(

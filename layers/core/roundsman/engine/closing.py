@@ -14,7 +14,7 @@ from dataclasses import replace
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.history import few_words
-from roundsman.engine.task_state import has_started, state_without_closing
+from roundsman.engine.task_state import has_started, state_of
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import ChangeAsked, InspectAt, Reconcile
@@ -31,11 +31,9 @@ def begin_closing(context: DecisionContext) -> None:
     decision, task = context.decision, context.decision.changed_task
     if task.closing is not None:
         return
-    end = state_without_closing(context.stored_plan, task, context.now)
-    if end is None or end is decision.before.state or not has_started(task):
-        return
+    end = state_of(context.plan, task, context.now)
     steps = context.stored_plan.closing.get(end)
-    if steps is None:
+    if steps is None or end is decision.before.state or not has_started(task):
         return
     by = context.now + sum(map(_time_of, steps.values()))
     decision.task = replace(decision.task, closing=Closing(end, by, tuple(steps)))

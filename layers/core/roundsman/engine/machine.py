@@ -150,11 +150,7 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
             if not context.decision.waits_for_its_time():
                 set_start_deadlines(context)
                 _ask_for_start(context)
-    if context.decision.task.ended_early is not None:
-        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
-
-        skip_the_rest(context)
-    if context.stored_plan.closing or context.decision.task.closing is not None:
+    if context.stored_plan.closing:
         _close(context, event)
     return context.stored_plan
 
@@ -164,10 +160,7 @@ def _close(context: DecisionContext, event: Start | Replied | Inspect | ChangeAs
     from roundsman.engine.closing import begin_closing, end_overdue_closing  # late: few have some
 
     end_overdue_closing(context)
-    before = context.decision.task.closing
     begin_closing(context)
-    if context.decision.task.closing is before:
-        return
     if isinstance(event, Start | Replied):
         claim_ready(context, event.claimant)
     else:

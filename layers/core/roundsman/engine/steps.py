@@ -53,10 +53,6 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
 
         begin_turn(context)
     stop_unneeded(context)
-    if context.decision.task.ended_early is not None:
-        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
-
-        skip_the_rest(context)
     while ready := ready_to_perform(context):
         for step in ready:
             if context.performs_no_more(step.name):
@@ -155,11 +151,18 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
 
 
 def stop_unneeded(context: DecisionContext) -> None:
-    """Stop what is not needed of many steps of which enough have succeeded, if the task goes on."""
+    """Stop what is not needed of many steps of which enough have succeeded, if the task goes on.
+
+    Skip the rest of a task that was ended early.
+    """
     if context.plan.quorums and context.decision.ending is None:
         from roundsman.engine.unneeded import stop  # late: few workflows have such steps
 
         stop(context)
+    if context.decision.task.ended_early is not None:
+        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
+
+        skip_the_rest(context)
 
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:

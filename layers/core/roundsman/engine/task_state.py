@@ -1,14 +1,13 @@
 """The state of a task, which follows from its steps, its ending and its plan after a decision."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.effects import left_to_undo
 from roundsman.engine.transitions import live_state
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
 from roundsman.model.situations import WithoutAgent
-from roundsman.model.states import END_STATES, OVER, ProcessState, TaskState
+from roundsman.model.states import OVER, ProcessState, TaskState
 from roundsman.model.task import Closing, StepRecord, Task, Termination
 
 NOT_UNDONE = frozenset({ProcessState.UNDOING, ProcessState.UNDO_ERROR})
@@ -27,15 +26,6 @@ def state_of(plan: Plan | None, task: Task, now: int) -> TaskState:
     elif waits_for_its_time(task, now):
         return TaskState.SCHEDULED
     return _live(task, task.steps.values(), now)
-
-
-def state_without_closing(plan: Plan, task: Task, now: int) -> TaskState | None:
-    """The end that the task, which is ending, has come to without its closing steps; None if it has
-    not come to one."""
-    steps = {name: record for name, record in task.steps.items() if not task.closes(name)}
-    bare = replace(task, closing=None, steps=steps)
-    state = state_of(plan.for_task(bare), bare, now)
-    return state if state in END_STATES else None
 
 
 def has_started(task: Task) -> bool:
