@@ -15,7 +15,6 @@ from roundsman import (
     Compensation,
     Json,
     Signal,
-    Sleep,
     Step,
     StepRequest,
     Undo,
@@ -44,19 +43,18 @@ offer = Step(
     complete_within=BRIEFLY,
     after=AnyOf(ask_air, ask_road, ask_sea, enough=2),
 )
-accepted = Signal("accepted", within=timedelta(days=2), after=(offer,))
-a_day = Sleep(name="a_day", for_=timedelta(days=1), after=(offer,))
+accepted = Signal("accepted", within=timedelta(days=1), after=(offer,), otherwise=None)
 load = Step(
     name="load",
     agent="carriers",
     complete_within=BRIEFLY,
-    after=AnyOf(accepted, a_day),
+    after=(accepted,),
     compensation=FENCED,
 )
 freight = Workflow(
     name="freight",
     input=Freight,
-    steps=(ask_air, ask_road, ask_sea, offer, accepted, a_day, load),
+    steps=(ask_air, ask_road, ask_sea, offer, accepted, load),
     complete_within=timedelta(days=4),
     on_failure=Undo(),
 )

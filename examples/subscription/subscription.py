@@ -2,7 +2,8 @@
 
 The customer first confirms the address: the application sends the signal `confirmed` then. The
 order says when the customer moves in, which may be before the end of the trial or long after it. A
-customer who cancels meanwhile loses the access at once and is never charged.
+customer who cancels meanwhile loses the access at once and is never charged. A customer has one
+subscription at a time that is not charged yet: the next one waits until then.
 """
 
 from datetime import timedelta
@@ -13,6 +14,7 @@ from roundsman import (
     Agent,
     Compensation,
     Json,
+    Limit,
     Signal,
     Sleep,
     SleepUntil,
@@ -57,6 +59,7 @@ subscription = Workflow(
     steps=(confirmed, give_access, trial, first_day, charge),
     complete_within=timedelta(days=100),
     on_failure=Undo(),
+    limit=Limit(by="input.customer", at_once=1),
 )
 
 access = Agent("access", {subscription.name: subscription})

@@ -17,7 +17,7 @@ MOST_LINES = {
     "insurance_claim/claim.py": 240,
     "subscription/subscription.py": 120,
 }
-PASSED = {"file_conversion": 4, "freight": 7, "insurance_claim": 12, "subscription": 7}
+PASSED = {"file_conversion": 4, "freight": 7, "insurance_claim": 12, "subscription": 8}
 
 
 def test_every_example_of_one_module_is_here() -> None:

@@ -123,3 +123,20 @@ def test_a_person_ends_the_trial_early(monkeypatch: pytest.MonkeyPatch) -> None:
     world.run()
     assert world.task("s-1").state is TaskState.COMPLETED
     assert days(world) < 4
+
+
+def test_a_customer_who_subscribes_twice_has_one_trial_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = Service()
+    world = subscribed(service, monkeypatch)
+    world.submit({"orderId": "s-2", "customer": "ann", "firstDay": "2027-01-01T00:00:00Z"})
+    world.submit({"orderId": "s-3", "customer": "bob", "firstDay": "2027-01-01T00:00:00Z"})
+    for order in ("s-2", "s-3"):
+        world.signal(order, "confirmed")
+    world.run(for_=timedelta(days=1))
+    assert world.task("s-3").step("give_access").done
+    assert not world.task("s-2").step("give_access").done
+    world.run(for_=timedelta(days=30))
+    assert world.task("s-1").state is TaskState.COMPLETED
+    assert world.task("s-2").step("give_access").done
