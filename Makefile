@@ -229,7 +229,7 @@ check-stack:
 
 check-engines:
 	@$(MAKE) --no-print-directory test-engines
-	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 500)
+	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 200)
 	@tail -1 $(REPORTS)/soak.log
 
 check-processor:

@@ -34,6 +34,7 @@ NEVER = 10**12 * MINUTE
 """The interval of a supervisor that is never late: the clock of the stack jumps."""
 PATIENCE = 60  # seconds; only ever used up when something is broken
 WIDE, MIDDLE, NARROW = 1280, 768, 360
+HEIGHT = 800
 """The widths of a window, in px."""
 
 
@@ -145,7 +146,7 @@ class Desk:
 
     def tab(self, *, width: int = WIDE, dark: bool = False, scripts: bool = True) -> "Page":
         """A tab of its own that may use the console. The first one opens the link."""
-        size: ViewportSize = {"width": width, "height": 800}
+        size: ViewportSize = {"width": width, "height": HEIGHT}
         context = self.browser.new_context(
             base_url=self.server.session.address,
             viewport=size,

@@ -445,6 +445,11 @@ FAR = (
     a_due_entry_is_moved_without_condition,
     a_new_round_has_the_old_keys,
     an_agent_is_left_without_a_proof,
+    a_key_lasts_from_the_last_request_on,
+    an_undo_allows_nothing_for_clocks,
+    an_undo_may_act_when_its_key_is_forgotten,
+    keys_are_never_forgotten,
+    performs_go_on_when_their_keys_are_forgotten,
 )
 """So many states come before the shortest trace that it takes the longest to find."""
 

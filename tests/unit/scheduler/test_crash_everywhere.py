@@ -23,59 +23,6 @@ from tests.support.machine_world import step, workflow
 SECONDS = timedelta(seconds=1)
 
 
-LONG = (
-    "a breaker that opens before an undo",
-    "a call that is done late",
-    "a declined card beside a step",
-    "a job that is polled",
-    "a job that is polled, and is cancelled",
-    "a part of it is taken back after an undo that failed",
-    "a part of it is taken back",
-    "a callback that its agent reminds of",
-    "a scheduled start",
-    "a scheduler that is behind",
-    "a scheduler that is down",
-    "a service that hangs for ever",
-    "a signal that comes while its step waits, twice",
-    "a signal that never comes",
-    "a sleep between two steps",
-    "a sleep, and an order that is cancelled meanwhile",
-    "a start in a day",
-    "a step for each item",
-    "a step that shows progress",
-    "an agent that did it before another one stands in",
-    "an item that is left out",
-    "an agent that another one stands in for",
-    "an agent that hangs",
-    "an agent whose service promises that it did nothing",
-    "an answer that is lost",
-    "an undo",
-    "an undo beside a step",
-    "an undo is asked for",
-    "an undo is asked for after a failure",
-    "an undo is asked for after the lifetime of a key",
-    "an undo of a call that is done late",
-    "an undo of a lost answer",
-    "an undo that fails at first",
-    "an undo that fails for good",
-    "cancelled by an operator",
-    "cancelled by the application without undo",
-    "cancelled by the application",
-    "exhausted attempts",
-    "more items fail than may",
-    "parallel steps and a condition",
-    "resolved by a person",
-    "resubmitted",
-    "resubmitted after an undo that failed",
-    "resubmitted with a correction",
-    "resubmitted again after an undo",
-    "resubmitted under another plan",
-    "steps that are added",
-    "steps that are added and undone",
-    "three steps side by side, and one behind each",
-    "two agents that fail",
-)
-"""They take most of the time: the same calls in the same places, a few times more."""
 SHORT = (
     "a declined card",
     "a transient fault",
@@ -83,7 +30,7 @@ SHORT = (
     "success with retention zero",
     "success without replyTo",
 )
-"""What `make test` tries, of each kind one or more; the others are in `make check`."""
+"""What `make check` tries; `make verify` tries the others too, which take most of the time."""
 
 
 def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
@@ -113,8 +60,7 @@ def states(task: Task, but: Sequence[str]) -> dict[str, ProcessState]:
 
 
 def of_its_length(name: str) -> ParameterSet:
-    mark = pytest.mark.verify if name in LONG else pytest.mark.exhaustive
-    return pytest.param(name, marks=[] if name in SHORT else [mark])
+    return pytest.param(name, marks=[] if name in SHORT else [pytest.mark.verify])
 
 
 def check(story: Story, world: World, before: Task) -> None:
