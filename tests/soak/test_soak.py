@@ -120,6 +120,7 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(920134, id="an undo at an agent where it was undone, after its key is over"),
         pytest.param(6, id="a signal and the skip of the step that waits for it in one write"),
         pytest.param(151, id="the hold on a workflow runs out, of which a share goes on already"),
+        pytest.param(70042, id="what one of enough steps has added is taken back later"),
         pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
 )

@@ -3,13 +3,14 @@
 import pytest
 
 from roundsman.definition.workflow import Archive, Step, Undo
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Refused
 from roundsman.model.events import InspectAt, Outcome, Reconcile, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import CLOSING_FAILED, EndOfTask, StepToAdd
 from tests.support.fan_out_stories import FENCED, ONCE
-from tests.support.machine_world import World, begun, plan, requests_in, step
+from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 
 P, T = ProcessState, TaskState
 TELL = step("tell", agent="mail", retry=ONCE)
@@ -169,6 +170,13 @@ def test_those_whose_condition_is_false_are_skipped() -> None:
     world.succeeds("a")
     assert world.task_state() is T.UNDONE
     assert world.state("tell") is P.SKIPPED
+
+
+def test_a_start_before_its_time_begins_nothing_of_an_order_that_has_some() -> None:
+    world = World(plan(step("a"), when_failed=(TELL,)), ProcessingOptions(start_at=T0 + 60_000))
+    assert requests_in(world.start()) == []
+    assert StartTask() not in world.inspect().actions
+    assert world.task_state() is T.SCHEDULED
 
 
 # --- They fail ------------------------------------------------------------------------------------

@@ -160,7 +160,10 @@ def _close(context: DecisionContext, event: Start | Replied | Inspect | ChangeAs
     from roundsman.engine.closing import begin_closing, end_overdue_closing  # late: few have some
 
     end_overdue_closing(context)
+    before = context.decision.task.closing
     begin_closing(context)
+    if context.decision.task.closing is before:
+        return  # the event was handled before, or the task waits for its time
     if isinstance(event, Start | Replied):
         claim_ready(context, event.claimant)
     else:
