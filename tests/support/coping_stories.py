@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.definition.workflow import Compensation, Retry, Undo
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
@@ -135,6 +135,19 @@ def cancelled_while_it_is_undone_to_go_on() -> World:
     return world
 
 
+def cancelled_while_one_is_undone_to_go_on_and_one_waits() -> World:
+    """Cancelled as it stands: the wait for a callback ends, and the other step's undo waits."""
+    world = begun(
+        step("a", agents=TWO, compensation=UNFENCED, retry=Retry(max_attempts=1)),
+        step("b", agent="desk"),
+        on_failure=Archive(),
+    )
+    world.waits_for_callback("b", 600)
+    world.fails("a")
+    world.cancel(undo=False)
+    return world
+
+
 def archived_in_an_undo_that_goes_on() -> World:
     """Its plan was missing while its step's undo at the first agent waited, and is back."""
     world = routed(fenced=False)
@@ -193,4 +206,5 @@ COPING_STORIES: list[Callable[[], World]] = [
     lambda: cancelled_in_an_undo_that_goes_on(60),
     resubmitted_once_its_plan_is_back,
     polled,
+    cancelled_while_one_is_undone_to_go_on_and_one_waits,
 ]

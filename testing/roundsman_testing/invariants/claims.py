@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.overdue import OVERDUE
 from roundsman.model.events import Claimant
 from roundsman.model.instants import SKEW
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman.wire.messages import AgentRequest
-from roundsman_testing.invariants.rules import Broken, Invariant
+from roundsman_testing.invariants.rules import Broken, Invariant, is_enough
 
 DEATHS = 2
 """The timeout of a claim may count once its message failed to be handled this many times."""
@@ -70,13 +71,15 @@ class Claims:
         """
         self._failed[nonce] += 1
 
-    def of_change(self, before: Task | None, after: Task, now: int) -> Iterator[Broken]:
+    def of_change(
+        self, plan: Plan | None, before: Task | None, after: Task, now: int
+    ) -> Iterator[Broken]:
         """Check the claims that begin and end with this write. Yields the broken invariants."""
         for name, record in after.steps.items():
             earlier = before.step(name) if before is not None else None
             if earlier is not None and record.locked_by == earlier.locked_by:
                 continue
-            if before is not None and earlier is not None and earlier.under_way:
+            if before is not None and _may_not_count(plan, before, name):
                 yield from self._over(before, after, name, now)
             if record.locked_by is not None:
                 yield from self._claimed(after, name, record.locked_by)
@@ -151,6 +154,15 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
         and late_at is not None
         and late_at <= now + SKEW
     )
+
+
+def _may_not_count(plan: Plan | None, before: Task, name: str) -> bool:
+    """Whether the step is under way, and its timeout counts by the rules of `_over` only.
+
+    That is not so if enough others have succeeded: then it has no further attempt anyway.
+    """
+    unneeded = plan is not None and is_enough(plan.for_task(before), before, name)
+    return before.step(name).under_way and not unneeded
 
 
 def _ends_anyway(before: Task, after: Task, name: str) -> bool:

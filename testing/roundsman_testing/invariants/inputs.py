@@ -113,7 +113,8 @@ def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
             first = item_names(name, 1)[0]
             are_over = all(one.done and one.left_out is None for one in items)
-            if are_over or is_enough(plan, task, first):
+            of_items = first in plan.quorums and plan.quorums[first].step == name
+            if are_over or (of_items and is_enough(plan, task, first)):
                 found[name] = [
                     one.result if one.process_state is ProcessState.PROCESSED else None
                     for one in items

@@ -205,7 +205,7 @@ class InvariantWatch:
         self.looks.written(plan, task, now, is_open=task.task_id in self.due)
         if plan is not None:
             self.broken += of_change(plan, before, task, now, slack=self._slack)
-        self.broken += self.claims.of_change(before, task, now)
+        self.broken += self.claims.of_change(plan, before, task, now)
         same = before is not None and before.created_at == task.created_at
         self._contents.of_record(before if same else None, task)
         self._search_keys.of_record(before if same else None, task)

@@ -631,15 +631,15 @@ class World:
         Call it after `run`: an order that waits for a result only a person can give does not end.
         """
         while found := [
-            (order_id, name)
+            (order_id, name, task.version)
             for order_id, task in self.processes.watch.tasks.items()
             if not task.ended and task.ending is None
             for name, record in task.steps.items()
             if record.awaits_result
         ]:
             before = self.processes.watch.decisions
-            for order_id, name in found:
-                self.operator.resolve(order_id, name, did=True, result=result)
+            for order_id, name, seen in found:  # the first of an order may end what others are at
+                self.operator.resolve(order_id, name, did=True, result=result, seen=seen)
             self.run()
             if self.processes.watch.decisions == before:
                 return

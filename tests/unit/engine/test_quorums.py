@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.definition.workflow import AnyOf, Archive, Undo
 from roundsman.engine.effects import may_have_taken_effect
-from roundsman.engine.quorums import is_unneeded
+from roundsman.engine.quorums import is_unneeded, results
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepToAdd
 from tests.support import quorum_stories as stories
@@ -399,3 +399,15 @@ def test_an_undo_that_nothing_fences_waits_until_no_request_can_act() -> None:
     assert record.not_before is not None
     assert record.not_before > world.now
     assert record.not_before - world.now <= timedelta(seconds=36) / timedelta(milliseconds=1)
+
+
+def test_a_fan_out_after_enough_others_has_its_results_once_all_its_items_are_done() -> None:
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    book = step("book", AnyOf(air, sea), for_each="input.lines")
+    world = World(plan(air, sea, book, on_failure=Undo()), order=lines(2))
+    world.start()
+    world.succeeds("air", 3)
+    world.succeeds("book[0]", 1)
+    assert results(world.plan.for_task(world.task), world.task) == {"air": 3}
+    world.succeeds("book[1]", 2)
+    assert results(world.plan.for_task(world.task), world.task) == {"air": 3, "book": [1, 2]}

@@ -60,6 +60,7 @@ from tests.support.left_out_stories import LEFT_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
+from tests.support.quorum_moves import QUORUM_MOVES
 from tests.support.quorum_stories import QUORUM_STORIES
 from tests.support.restored_stories import RESTORED_STORIES
 from tests.support.signal_stories import SIGNAL_STORIES
@@ -278,6 +279,7 @@ STORIES: list[Callable[[], World]] = [
     *(lambda state=state: heard_late(state) for state in ENDED_BY_FAILURE),
     *FAN_OUT_STORIES,
     *QUORUM_STORIES,
+    *QUORUM_MOVES,
     *CLOSING_STORIES,
     *RESTORED_STORIES,
     *ERASED_STORIES,

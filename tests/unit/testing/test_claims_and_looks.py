@@ -103,7 +103,7 @@ class Course:
 
     def goes(self, record: StepRecord, at: int = AFTERWARDS, **changes: object) -> list[Invariant]:
         task = replace(having(reserve=record), **changes)  # type: ignore[arg-type]  # its own
-        found = list(self.claims.of_change(self.task, task, at))
+        found = list(self.claims.of_change(None, self.task, task, at))
         self.task = task
         return [broken.invariant for broken in found]
 

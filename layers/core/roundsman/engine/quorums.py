@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from roundsman.definition.plan import Plan, Quorum, QuorumMember, StepPlan
 from roundsman.model.json import Json
 from roundsman.model.states import OVER, ProcessState
-from roundsman.model.task import AfterUndo, StepRecord, Task
+from roundsman.model.task import AfterUndo, StepRecord, Task, step_of
 
 Records: TypeAlias = Callable[[str], StepRecord]
 """The record of a step by its name: of a task, or of a decision about it."""
@@ -48,8 +48,12 @@ def is_enough(plan: Plan, step: Records, name: str) -> bool:
 
 def results(plan: Plan, task: Task) -> dict[str, Json]:
     """The results of the task's steps (`Task.results`); `plan` is expanded for the task."""
-    reached = {one.step for one in plan.quorums.values() if _is_reached(one, task.step)}
-    return task.results(reached & task.fan_outs.keys())
+    reached = {
+        one.step
+        for name, one in plan.quorums.items()
+        if step_of(name) == one.step and _is_reached(one, task.step)
+    }
+    return task.results(reached)
 
 
 def _is_reached(quorum: Quorum, step: Records) -> bool:

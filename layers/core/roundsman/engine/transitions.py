@@ -338,10 +338,16 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    # Completed: the last step was a sleep, and is over.
-    (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
-    # Undone: only a wait for a callback is ended, and nothing is to be undone.
-    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Completed: the last step was a sleep, and is over. Retry: it was enough, and the undo of
+    # another step waits.
+    (T.PENDING, TaskEvent.INSPECT): _to(
+        T.RETRY, T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    # Undone: only a wait for a callback is ended, and nothing is to be undone. Pending, Retry: a
+    # sleep was enough, so that the wait for a callback has ended, here and below.
+    (T.ACTIVE, TaskEvent.START): _to(
+        T.PENDING, T.RETRY, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     # Pending: a step is to be undone and to go on, after steps that may have been performed; or a
     # sleep is left.
     (T.ACTIVE, TaskEvent.REPLIED): _to(
@@ -407,7 +413,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     },
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
-    (T.ACTIVE, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
+    # Retry: its wait for an answer is ended, and an undo waits after which its step would go on.
+    (T.ACTIVE, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
     (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
     (T.UNDOING, TaskEvent.CANCEL): Refusal(
         "the task is being undone: an undo that has begun is finished"
@@ -418,7 +425,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("the task is already cancelled"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("the task has not started: no step has an outcome"),
-    (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),
+    # Retry: enough steps have succeeded now, and the undo of another one waits.
+    (T.PENDING, TaskEvent.RESOLVE): _to(T.RETRY, *_ENDS, T.CANCELLED),
     (T.ACTIVE, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
     ),
@@ -447,8 +455,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     },
     # Completed: the other plan does not have the steps that were left.
     (T.SCHEDULED, TaskEvent.MOVE): _to(T.PENDING),
-    (T.PENDING, TaskEvent.MOVE): _to(T.COMPLETED),
-    (T.ACTIVE, TaskEvent.MOVE): _to(),
+    (T.PENDING, TaskEvent.MOVE): _to(T.RETRY, T.COMPLETED),
+    (T.ACTIVE, TaskEvent.MOVE): _to(T.PENDING, T.RETRY),
     (T.RETRY, TaskEvent.MOVE): _to(T.PENDING, T.COMPLETED),
     (T.UNDOING, TaskEvent.MOVE): Refusal("the task is being undone, as its own plan says"),
     **{
@@ -465,8 +473,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     **{(state, TaskEvent.RECONCILE): Refusal(why) for state, why in _OVER.items()},
     # A signal of an application. Completed: it has ended the last step.
     (T.SCHEDULED, TaskEvent.SIGNALLED): _to(T.PENDING),
-    (T.PENDING, TaskEvent.SIGNALLED): _to(T.COMPLETED),
-    (T.ACTIVE, TaskEvent.SIGNALLED): _to(),
+    (T.PENDING, TaskEvent.SIGNALLED): _to(T.RETRY, T.COMPLETED),
+    (T.ACTIVE, TaskEvent.SIGNALLED): _to(T.PENDING, T.RETRY),
     (T.RETRY, TaskEvent.SIGNALLED): _to(T.PENDING),
     (T.UNDOING, TaskEvent.SIGNALLED): Refusal(
         "the task is being undone: no step waits for a signal any more"
