@@ -31,6 +31,7 @@ from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, in_force
 from roundsman.model.instants import SECOND, iso
+from roundsman.model.payloads import order_of
 from roundsman.model.record_limits import LARGEST_RESULT, LARGEST_SIGNAL
 from roundsman.model.situations import AwaitsSignal
 from roundsman.model.states import ProcessState, TaskState
@@ -125,6 +126,9 @@ QUOTED: tuple[Callable[[str], str], ...] = (
 WRAPPING = 0.12
 """The share of stories in which half of the orders and signals come in envelopes of services."""
 
+PAYLOADS = 0.1
+"""The share of stories in which orders have payloads, which agents read and make."""
+
 SOURCES = ("arn:aws:sns:*:*:soak", "arn:aws:events:*:*:rule/soak")
 
 SIGNALS = ("paid", "approved")
@@ -147,7 +151,8 @@ OVERTAKING = 0.05
 
 
 class Lost(AssertionError):
-    """A sent order has no task, a signal is nowhere, or a valid message was rejected."""
+    """A sent order has no task, a signal is nowhere, a valid message was rejected, or a payload
+    outlives its order's erasure."""
 
 
 def own_chance(what: object, seed: object) -> Random:
@@ -424,7 +429,7 @@ def story_agents(
         request.progress()
         if workflow.masked:
             _quote(seed, request)
-        result = _random_result(seed, request) if lengthy else {"done": True}
+        result = _random_result(seed, request) if lengthy else _made(request)
         chance = own_chance(f"ends {seed}", request.idempotency_key)
         if ending and chance.random() < 0.2:
             return Done(result, end="not wanted", undo=chance.random() < 0.5)  # type: ignore[arg-type]  # it may be no JSON
@@ -443,6 +448,14 @@ def story_agents(
             if step.probe_outlives_key:
                 agent.probes(step)(lambda _: LOOKS)
     return list(agents.values())
+
+
+def _made(request: StepRequest) -> Json:
+    """What an agent makes of the payload in the order, which is a payload; it may have none."""
+    if "scan" not in request.input:
+        return {"done": True}
+    with request.open(request.input["scan"]) as scan:
+        return {"text": request.upload(scan.read()[::-1])}
 
 
 def _random_result(seed: int, request: StepRequest) -> object:
@@ -565,6 +578,7 @@ class Story:
         self.passing = own_chance("passes", seed)
         self.cancelled: list[str] = []
         self.wrapping = some_stories("wrapping", seed, WRAPPING)
+        self.scanning = some_stories("payloads", seed, PAYLOADS)
         self.world = World(
             workflow,
             agents=self._agents_of(workflow),
@@ -577,7 +591,7 @@ class Story:
             sources=SOURCES,
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
-        self.sent: list[str] = []
+        self.sent, self.scanned = list[str](), list[str]()
         self.noes: dict[EffectKey, int] = {}
         asked = None
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
@@ -601,7 +615,7 @@ class Story:
     def _agents_of(self, workflow: Workflow) -> list[Agent]:
         """The agents whose functions do more than to succeed; none if stand-ins do."""
         ending = some_stories("ends early", self.seed, ENDING_EARLY) is not None
-        if not (workflow.may_add or workflow.masked or self.lengthy or ending):
+        if not (workflow.may_add or workflow.masked or self.lengthy or self.scanning or ending):
             return []
         lengthy = self.lengthy is not None
         return story_agents(self.seed, workflow, lengthy=lengthy, ending=ending)
@@ -643,6 +657,7 @@ class Story:
         self._end()
         self._check_signals()
         self._check_cancelled()
+        self._erase_payloads()
 
     def _trace(self) -> str:
         """The file with what happened, or why there is none."""
@@ -687,6 +702,20 @@ class Story:
             if not told & {"cancel", "refused"} and not any(order_id in one for one in rejected):
                 raise Lost(f"seed={self.seed}: {order_id} is not cancelled:\n{self._trace()}")
 
+    def _erase_payloads(self) -> None:
+        """Erase all orders. Raises Lost if other orders have payloads then than the archived ones,
+        whose repair needs them."""
+        if not self.scanned:
+            return
+        for order_id in self.sent:
+            self.account.commands += 1
+            self.world.operator.erase(order_id, "request 17")
+        self._end()
+        kept = {one for one in self.scanned if self.world.task(one).state is TaskState.ARCHIVED}
+        left = {order_of(key) for key in self.world.processes.payloads.objects}
+        if left != kept:
+            raise Lost(f"seed={self.seed}: payloads of {left}, not of {kept}:\n{self._trace()}")
+
     def _wait(self) -> None:
         self._signal_some()
         self.world.run(for_=timedelta(seconds=self.chance.choice((0, 1, 10, 60))))
@@ -714,6 +743,10 @@ class Story:
             order_id = str(order.setdefault("orderId", f"overtaken-{len(self.sent)}"))
             self.world.cancel(order_id, undo=self.overtaking.random() < 0.5)
             self.cancelled.append(order_id)
+        if self.scanning is not None and self.scanning.random() < 0.7:
+            order_id = str(order.setdefault("orderId", f"scanned-{len(self.sent)}"))
+            self.scanned.append(order_id)
+            order["scan"] = self.world.upload(order_id, f"a page of {order_id}".encode())
         self.sent.append(self._submit(order, options))
         again = self.wrapping is not None and self.wrapping.random() < 0.3
         if chance.random() < 0.1 or again:  # the application sends the same order again

@@ -3,7 +3,13 @@
 import pytest
 
 from roundsman_console.facts.cost.prices import load_prices
-from roundsman_console.facts.cost.usage import CostSpent, sizes_of, spent_of
+from roundsman_console.facts.cost.usage import (
+    PAYLOADS_LEFT_OUT,
+    CostSpent,
+    price_words,
+    sizes_of,
+    spent_of,
+)
 
 PRICES = load_prices()
 MILLION = 1_000_000.0
@@ -46,6 +52,13 @@ def test_each_sum_is_priced_as_what_it_is() -> None:
     assert usd(found, "SQS", "waiting for messages") == pytest.approx(2 * 0.4)
     assert usd(found, "Lambda", "invocations") == pytest.approx(6.001 * 0.2)
     assert usd(found, "CloudWatch", "logs sent") == pytest.approx(2 * 0.5)
+
+
+def test_payloads_are_named_as_left_out_where_there_is_a_bucket_for_them() -> None:
+    with_bucket = spent_of(USED, 7.0, sizes_of({}), PRICES, "shop-payloads")
+    assert price_words(with_bucket) == f"{price_words(spent())} {PAYLOADS_LEFT_OUT}"
+    assert with_bucket.payload_bucket == "shop-payloads"
+    assert spent().payload_bucket is None
 
 
 def test_a_function_costs_by_its_own_memory_and_processor() -> None:

@@ -20,7 +20,7 @@ from roundsman_console.facts.orders.reasons import reason_of
 from tests.support.closing_stories import TELL
 from tests.support.fan_out_stories import FENCED, ONCE
 from tests.support.large_orders import facts_of
-from tests.support.machine_world import World, begun, step
+from tests.support.machine_world import World, begun, plan, step
 
 STEP = step("a", compensation=FENCED, retry=ONCE)
 
@@ -114,6 +114,32 @@ def test_the_drawing_has_them_after_all_other_steps() -> None:
     drawing = draw(facts_of(world).plan or world.plan, world.task)
     assert [(one.before, one.after) for one in drawing.edges] == [("a", "tell")]
     assert {node.name for node in drawing.nodes} == {"a", "tell"}
+
+
+def test_the_drawing_of_the_workflow_has_each_end_with_closing_steps_and_what_runs_then() -> None:
+    write = step("write", TELL)
+    made = plan(STEP, step("b", STEP), when_undone=(TELL, write), when_cancelled=(TELL,))
+    drawing = draw(made)
+    assert [(one.before, one.after) for one in drawing.edges] == [
+        ("a", "b"),
+        ("b", "Cancelled"),
+        ("Cancelled", "Cancelled: tell"),
+        ("b", "Undone"),
+        ("Undone", "Undone: tell"),
+        ("Undone: tell", "Undone: write"),
+    ]
+    assert [(node.name, node.steps) for node in drawing.nodes] == [
+        *[("a", ("a",)), ("b", ("b",))],
+        *[("Cancelled", ()), ("tell", ("tell",))],
+        *[("Undone", ()), ("tell", ("tell",)), ("write", ("write",))],
+    ]
+    assert drawing.summary == "4 steps"
+    assert len({(node.x, node.y) for node in drawing.nodes}) == len(drawing.nodes)
+
+
+def test_the_drawing_of_an_order_whose_end_is_not_known_has_no_end_and_no_closing_step() -> None:
+    world = begun(STEP, when_undone=(TELL,))
+    assert [node.name for node in draw(world.plan, world.task).nodes] == ["a"]
 
 
 def test_a_difference_names_an_early_end() -> None:

@@ -8,7 +8,9 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.facts.cost.live import StackParts, metrics_of
+from roundsman_console.facts.cost.usage import PAYLOADS_LEFT_OUT
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
@@ -168,6 +170,25 @@ def test_a_live_stack_shows_what_its_orders_took_by_workflow(operator: Operator)
         ("order_fulfilment", 2, 14),
         ("gift", 1, 6),
     ]
+
+
+def test_a_stack_with_a_bucket_says_that_payloads_are_not_counted(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = operator.world.stack.outputs["SupervisorFunctionName"]
+    noted(operator, "Invocations", 5e7, FunctionName=supervisor)
+    for bucket, said in ((None, False), ("shop-payloads", True)):
+        monkeypatch.setattr(DeployedStack, "payload_bucket", bucket)
+        shown = " ".join(operator.types("cost", "--since", "2h").stdout.split())
+        assert (PAYLOADS_LEFT_OUT in shown) is said
+        found = document(operator.types("cost", "--since", "2h", "--json"))
+        assert_schema("cost", found)
+        assert cast("dict[str, object]", found["spent"])["payloadBucket"] == bucket
+
+
+def test_an_estimate_says_that_payloads_are_not_counted() -> None:
+    shown = " ".join(types("--orders-per-month", "1e6").stdout.split())
+    assert PAYLOADS_LEFT_OUT in shown
 
 
 def test_the_metrics_of_a_bill_are_those_of_the_stack(operator: Operator) -> None:

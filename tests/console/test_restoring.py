@@ -14,9 +14,11 @@ import pytest
 from botocore.client import BaseClient
 
 from roundsman.model.instants import iso
+from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base import clock as polling
 from roundsman_console.base.errors import USAGE
 from roundsman_console.facts.table import copies
+from roundsman_console.facts.table.left_bucket import commands_for, left_words
 from roundsman_console.facts.table.record import TABLES
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, Patience
@@ -451,6 +453,26 @@ class TestDeleting:
         }
         again = operator.reads("delete", "--tables", *YES)
         assert again["left"] == []
+
+    def test_the_bucket_with_the_payloads_stays_and_is_named_with_what_removes_it(
+        self, operator: Operator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(DeployedStack, "payload_bucket", "shop-payloads")
+            result = operator.types("delete", *YES)
+        assert result.exit_code == 0, result.output
+        assert "The bucket shop-payloads stays.\n" in result.stdout
+        for command in commands_for("shop-payloads"):
+            assert command in result.stdout.splitlines()
+        found = operator.reads("delete", *YES)
+        assert found["payloadBucket"] == "shop-payloads", "the stack is gone; the record has it"
+        assert str(found["next"]).splitlines()[1:] == left_words("shop-payloads")
+
+    def test_without_a_bucket_no_bucket_is_named(self, operator: Operator) -> None:
+        result = operator.types("delete", *YES)
+        assert result.exit_code == 0, result.output
+        assert "bucket" not in result.stdout
+        assert operator.reads("delete", *YES)["payloadBucket"] is None
 
     def test_open_orders_keep_a_stack(self, operator: Operator) -> None:
         operator.world.submit(order("ord-1"))

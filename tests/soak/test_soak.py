@@ -18,12 +18,13 @@ from roundsman.supervisor.parked import ParkedOrders
 from roundsman_testing import Fault, World, sns_notification
 from roundsman_testing.faults import CALLS
 from roundsman_testing.invariants.rules import Invariant
+from roundsman_testing.memory import MemoryPayloads
 from roundsman_testing.world.operator import Operator
 from tests.support.planted import no_version_condition
 from tools import soak_stories
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_account import COMMANDS, Account
-from tools.soak_stories import Story
+from tools.soak_stories import Lost, Story
 
 LONG_HOLDS = (3, 6, 8, 16)
 """Stories with holds for hours."""
@@ -126,6 +127,18 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
 )
 def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
     Story(seed).run()
+
+
+@pytest.mark.exhaustive
+def test_agents_read_and_make_payloads_and_one_that_outlives_its_order_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story(75)
+    story.run()
+    assert {"open_payload", "put_payload", "erase_payloads"} <= {*story.world.faults.calls}
+    monkeypatch.setattr(MemoryPayloads, "erase", lambda *_: None)
+    with pytest.raises(Lost, match="payloads of"):
+        Story(75).run()
 
 
 @pytest.mark.parametrize("seed", [104, 107])

@@ -6,8 +6,8 @@ one on hold, commands, an order that is corrected and begun again, orders that a
 that are archived, and a bulk run over those. Orders are found by a field. In every second world
 orders are kept for a month, else for ever. In every fifth world orders sleep and are polled, in
 another fifth they wait for signals, and in another parts of completed orders are taken back. In
-every tenth world results are too long, and a person gives those that orders wait for. All of it is
-drawn from the seed.
+every tenth world results are too long, and a person gives those that orders wait for. In two of 25
+worlds orders have payloads. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,7 @@ from roundsman.engine.effects import depend_on
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
+from roundsman.model.payloads import order_of
 from roundsman.model.record_limits import LARGEST_RESULT
 from roundsman.model.states import TaskState
 from roundsman_testing import Capacity, Circuit, Mishaps, World, eventbridge_event
@@ -170,6 +171,7 @@ class RandomWorld:
         usual = FORGETFUL if seed % 4 == 3 else WORKFLOW
         self.limited = seed % 11 == 7
         self.tenants = seed % 25 in (13, 22)
+        self.scans = seed % 25 in (16, 23)
         self.world = World(
             LIMITED
             if self.limited
@@ -226,6 +228,7 @@ class RandomWorld:
             self._end()
         self._erase()
         self._end()
+        self._check_payloads()
 
     def _stock(self) -> Agent:
         stock = Agent("stock")
@@ -235,7 +238,10 @@ class RandomWorld:
 
         @stock.performs(reserve)
         def reserved(request: StepRequest) -> Done:
-            by: Json = {"by": f"clerk-{request.task_id}@shop.example"}
+            by: dict[str, Json] = {"by": f"clerk-{request.task_id}@shop.example"}
+            if self.scans:
+                with request.open(request.input["scan"]) as scan:
+                    by["text"] = request.upload(scan.read()[::-1])
             number = sum(map(ord, request.task_id))
             if number % 3 == 0:
                 return Done(by)
@@ -278,6 +284,9 @@ class RandomWorld:
             order["orderId"] = f"paid-{number}"
             if self.pays.random() < 0.3:
                 self._signal(self.pays, f"paid-{number}")
+        if self.scans:
+            order["orderId"] = f"scanned-{number}"
+            order["scan"] = self.world.upload(f"scanned-{number}", b"a page of %d" % number)
         self.orders.append(self.world.submit(order, options=options))
 
     def _signal_some(self) -> None:
@@ -357,6 +366,12 @@ class RandomWorld:
         for order in self.orders:
             if self.world.task(order).state is not TaskState.ARCHIVED:
                 self.world.operator.erase(order, "request 17")
+
+    def _check_payloads(self) -> None:
+        """Only archived orders, whose repair needs them, have payloads then."""
+        stored = {order_of(key) for key in self.world.processes.payloads.objects}
+        kept = self._that_are(TaskState.ARCHIVED) if self.scans else []
+        assert stored == {*kept}, f"payloads of {stored}, not of {kept}"
 
     def _end(self) -> None:
         world = self.world

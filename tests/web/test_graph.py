@@ -16,6 +16,7 @@ from roundsman_console.faces.web.drawings.graph import (
     IN_A_ROW,
     SECOND_LINE,
     WIDTH,
+    Drawing,
     draw,
     layout,
     name_lines,
@@ -240,8 +241,16 @@ def test_a_step_after_enough_of_many_says_how_many_and_so_does_a_fan_out() -> No
     assert pick.words == "pick 4 under way, 2 of 4 items have to succeed"
 
 
-def test_how_many_is_in_the_drawing_itself() -> None:
-    drawn = draw(asked(enough=2).plan)
+def html_of(drawn: Drawing) -> str:
     text = '{% import "drawings.html" as d %}{{ d.graph(drawn, "shop") }}'
-    html = Templates(Whereabouts("shop"))._environment.from_string(text).render(drawn=drawn)
-    assert html.count('class="note">2 of 3</text>') == 1
+    return Templates(Whereabouts("shop"))._environment.from_string(text).render(drawn=drawn)
+
+
+def test_how_many_is_in_the_drawing_itself() -> None:
+    assert html_of(draw(asked(enough=2).plan)).count('class="note">2 of 3</text>') == 1
+
+
+def test_an_end_looks_unlike_a_step() -> None:
+    drawn = draw(plan(step("a"), when_undone=(step("tell"),)))
+    assert html_of(drawn).count('class="node end"') == 1
+    assert html_of(drawn).count('class="node"') == 2

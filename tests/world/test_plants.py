@@ -3,6 +3,7 @@
 import pytest
 
 from roundsman_testing import InvariantBroken
+from roundsman_testing.memory import MemoryPayloads
 from tests.support.plants import PLANTS, Plant
 from tests.support.random_worlds import RandomWorld
 
@@ -80,6 +81,16 @@ def test_a_planted_fault_is_found_by_the_name_of_its_invariant(
 
 def test_the_late_worlds_are_those_of_faults() -> None:
     assert SHOWN_BY.keys() <= {plant.what for plant in PLANTS}
+
+
+@pytest.mark.exhaustive
+def test_a_payload_that_outlives_the_erasure_of_its_order_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    RandomWorld(16).run()
+    monkeypatch.setattr(MemoryPayloads, "erase", lambda *_: None)
+    with pytest.raises(AssertionError, match="payloads of"):
+        RandomWorld(16).run()
 
 
 @pytest.mark.verify

@@ -78,6 +78,11 @@ class DeployedStack:
         return int(self.parameters.get("DueShards", "16"))
 
     @property
+    def payload_bucket(self) -> str | None:
+        """The name of the bucket with the payloads of orders; None if the stack has none."""
+        return self.parameters.get("PayloadBucketName") or None
+
+    @property
     def supervisor_interval(self) -> int:
         """The time from one pass of the supervisor to the next, in ms."""
         seconds = self.parameters.get("SupervisorIntervalSeconds", "")

@@ -15,6 +15,7 @@ from roundsman_console.faces.cli.stack_option import StackOption
 from roundsman_console.faces.cli.target import announced_stack
 from roundsman_console.faces.cli.terminal import say
 from roundsman_console.faces.cli.text.table import plan_of, say_tables, shown
+from roundsman_console.facts.table.left_bucket import left_words
 from roundsman_console.facts.table.record import begin, read
 
 _NEXT = "The backups stay, and cost money: delete them when nobody needs them."
@@ -35,7 +36,8 @@ def delete_command(
     """Delete a stack that has no open order, once its tables are backed up.
 
     Stops every function first. A table is deleted only if its backup is available and has all of
-    its items. After an interrupt, the same command goes on where it was.
+    its items. A PayloadBucket stays; the command says how to empty and delete it. After an
+    interrupt, the same command goes on where it was.
 
     Example: roundsman delete --tables
     """
@@ -49,15 +51,19 @@ def delete_command(
             deployed = announced_stack(stack)
             work = TableWork(deployed, found or begin("delete", deployed, deployed.arn), path)
             work.check_is_of(deployed)
+            work.record.payload_bucket = deployed.payload_bucket
+        bucket = work.record.payload_bucket
+        left = [_NEXT, *(left_words(bucket) if bucket else ())]
         steps = deletion_steps(work, with_tables=tables)
         if not as_json:
             say(*plan_of(work.record, steps))
+            say(f"The bucket {bucket} stays." if bucket else None)
         what = "and its four tables" if tables else "and keep its four tables"
         confirm_stack(f"Delete the stack {name} {what}?", name, confirm, as_json=as_json)
         carry_out(work, steps, shown(as_json=as_json))
         if as_json:
             names = [step.name for step in steps]
-            print(hinted_json(document_of(work.record.report(path, names, _NEXT))))
+            print(hinted_json(document_of(work.record.report(path, names, "\n".join(left)))))
             return
         say_tables(work.record)
-        say(f"{name} is deleted. The record is {path}.", _NEXT)
+        say(f"{name} is deleted. The record is {path}.", *left)

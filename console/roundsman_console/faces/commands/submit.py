@@ -35,6 +35,7 @@ from roundsman_console.acts.order.acceptance import (
     other_order,
 )
 from roundsman_console.acts.order.following import client_of, follow
+from roundsman_console.acts.order.payload_files import read_payload_files, with_files
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import UNCONFIRMED, USAGE, ConsoleError
 from roundsman_console.base.limits import WAIT
@@ -82,6 +83,15 @@ def submit_command(
             "until the stack has the order.",
         ),
     ] = None,
+    payloads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--payload",
+            metavar="FIELD=FILE",
+            help="Store a file of up to 50 MB for the order, and put the reference to it into this "
+            "field of the event; may be repeated.",
+        ),
+    ] = None,
     no_wait: NoWait = False,
     as_json: AsJson = False,
     yes: UnaskedYes = False,  # noqa: ARG001  # nothing is asked
@@ -96,6 +106,8 @@ def submit_command(
     otherwise, and 4 if that is not known.
 
     Example: roundsman submit events/first.json --wait 300
+
+    Example: roundsman submit claim.json --payload scan=scan.pdf
     """
     with sentences():
         if wait is not None and no_wait:
@@ -103,12 +115,17 @@ def submit_command(
         found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         name = "Standard input" if file == "-" else file
+        files = read_payload_files(payloads or ())
         body = _read(file, name)
+        order = with_files(found, name, body, files) if files else None
+        body = body if order is None else _sendable(order.body, name)
         judged = not anyway and check_event(name, body, ANYWAY, found.reply_queue_problem)
         sent = _Sent(found, body, order_id_of(body), judged=judged)
         if sent.is_another_order and not anyway:
             raise ConsoleError(f"{name} would be rejected: {TAKEN}. Nothing was sent.{ANYWAY}")
         client = client_of(found)
+        if order is not None:
+            order.store(client)
         message_id = client.submit_text(body)
         became, watch = None, WAIT if wait is None else min(wait, WAIT)
         waits_for_end = wait is not None and not sent.is_another_order
@@ -257,7 +274,11 @@ def _accepted_document(
 
 
 def _read(file: str, name: str) -> str:
-    body = read_file(file, stdin=True)
+    return _sendable(read_file(file, stdin=True), name)
+
+
+def _sendable(body: str, name: str) -> str:
+    """Return the text of an event. Raises ConsoleError if SQS does not accept it."""
     if not body.strip():
         raise ConsoleError(f"{name} is empty; SQS does not accept an empty message.")
     size = len(body.encode())

@@ -66,7 +66,7 @@ class CostCheaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEstimate:
-    """The estimated bill of a month."""
+    """The estimated bill of a month, without payloads."""
 
     region: str
     """The AWS region whose list prices are used."""

@@ -143,5 +143,6 @@ def read_usage(stack: DeployedStack, seconds: int, prices: Prices) -> UsageRead:
     metrics = metrics_of(parts_of(stack.name))
     read = read_metrics(stack, metrics, start, until, HOUR)
     used = {name: total for name, points in read.items() if (total := sum_of(points))}
-    spent = spent_of(used, (until - start) / DAY, sizes_of(stack.parameters), prices)
+    sizes = sizes_of(stack.parameters)
+    spent = spent_of(used, (until - start) / DAY, sizes, prices, stack.payload_bucket)
     return UsageRead(spent, len(metrics))

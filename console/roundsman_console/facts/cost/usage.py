@@ -27,6 +27,10 @@ from roundsman_console.facts.cost.records import KB
 
 ACTS_OF_NO_ORDER = ("SupervisorFunction",)
 DEFAULT_MEMORY = 256
+PAYLOADS_LEFT_OUT = (
+    "Payloads are not counted; docs/how-to/large-data.md#what-it-costs says what one costs."
+)
+"""CloudWatch has no number of the requests to a bucket, and an estimate is not told of payloads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class CostSpent:
     """Without the standing cost; 0 if there was no order."""
     lines: Sequence[BillLine]
     workflows: Sequence[OfWorkflow]
+    payload_bucket: str | None = None
+    """The bucket whose payloads are not counted; null if the stack has none."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,13 @@ def sizes_of(parameters: Mapping[str, str]) -> Sizes:
     return Sizes(own, memory["Agent"], parameters.get("Architecture", "x86_64"))
 
 
-def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> CostSpent:
+def spent_of(
+    used: Mapping[str, float],
+    days: float,
+    sizes: Sizes,
+    prices: Prices,
+    payload_bucket: str | None = None,
+) -> CostSpent:
     """Return the cost of a period of `days`.
 
     `used` are sums of the metrics of `live.metrics_of`. The first word of a name is the kind of the
@@ -117,6 +129,7 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
         usd_per_million=bill.usd_per_million,
         lines=bill.lines,
         workflows=workflows,
+        payload_bucket=payload_bucket,
     )
 
 
@@ -182,10 +195,11 @@ def sum_words(spent: CostSpent) -> str:
 
 def price_words(spent: CostSpent) -> str:
     """Return which prices the bill has, and what it leaves out."""
+    payloads = f" {PAYLOADS_LEFT_OUT}" if spent.payload_bucket else ""
     return (
         f"List prices of {spent.region} on {spent.prices_dated}, no free tier. Storage, alarms "
         "and custom metrics are not included; the estimate by --orders-per-month includes "
-        "them."
+        f"them.{payloads}"
     )
 
 

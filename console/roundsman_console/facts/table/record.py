@@ -58,6 +58,8 @@ class TablesReport:
     tables: Sequence[TableRecord]
     next: str
     """What to do next."""
+    payload_bucket: str | None = None
+    """The bucket with the payloads, which stays; null for a restore, and if there is none."""
 
 
 @dataclass
@@ -80,6 +82,8 @@ class Record:
     """Those of them with which the scheduler reads."""
     concurrency: int | None = None
     """The reserved concurrency that the supervisor had; None for none."""
+    payload_bucket: str | None = None
+    """The bucket that a deletion leaves; None if there is none."""
 
     @property
     def lasting_until(self) -> int:
@@ -95,6 +99,7 @@ class Record:
             left=[step for step in steps if step not in self.done],
             tables=self.tables,
             next=what_next,
+            payload_bucket=self.payload_bucket,
         )
 
     def write(self, path: Path) -> None:

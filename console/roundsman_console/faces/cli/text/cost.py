@@ -9,6 +9,7 @@ from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.cost.estimate import CostCheaper, CostEstimate, CostVolume
 from roundsman_console.facts.cost.model import MILLION, PER_ORDER, PROFILES
 from roundsman_console.facts.cost.usage import (
+    PAYLOADS_LEFT_OUT,
     CostSpent,
     amount,
     came_words,
@@ -52,7 +53,8 @@ def show_estimate(estimate: CostEstimate) -> None:
         )
     console.print(
         f"List prices of {estimate.region} on {estimate.prices_dated}, no free tier; counted on "
-        f"{estimate.counted_on}. Failed attempts, and data that leaves AWS, are extra."
+        f"{estimate.counted_on}. Failed attempts, and data that leaves AWS, are extra. "
+        f"{PAYLOADS_LEFT_OUT}"
     )
 
 

@@ -28,6 +28,7 @@ FIRST_LINE, SECOND_LINE, NOTE_LINE = 21, 23, 29
 """How many characters fit in the lines of a step."""
 NAMED = 5
 """So many folded steps are named on hover; the table of steps has all."""
+END_NOTE = "an end with closing steps"
 
 LEAST_ADVANCED = (
     "Error",
@@ -71,7 +72,8 @@ class Node:
     """One step of the drawing; a fan-out is one node, and so are steps that are folded."""
 
     name: str
-    """The name of the step; of folded steps, their number and kind: `17 done`."""
+    """The name of the step; of folded steps, their number and kind: `17 done`; of an end, its
+    state: `Undone`."""
     x: float
     y: float
     state: str
@@ -79,7 +81,7 @@ class Node:
     note: str
     """The agent of the step; for a fan-out, the number of its items by kind."""
     steps: tuple[str, ...]
-    """The steps that it stands for."""
+    """The steps that it stands for; an end of the workflow stands for none."""
     kind: str = ""
     failed: bool = False
     """Whether the order failed here."""
@@ -173,7 +175,8 @@ def draw(
     """Return the drawing of a plan, with the states of a task's steps if one is given.
 
     `failed` are the steps and items at which the order failed, whatever their states are now.
-    With `whole`, no step is folded.
+    With `whole`, no step is folded. Without a task, each end with closing steps is a node too, and
+    they come after it; a task has those of its own end alone.
     """
     stored = plan.expanded({}, {} if task is None else task.added)
     if task is not None and task.closing is not None:
@@ -187,6 +190,9 @@ def draw(
     steps = {
         name: _step_node(name, stored, task, failed_nodes, items.get(name, ())) for name in after
     }
+    for end in stored.closing if task is None else ():
+        after |= {end: _last_of(stored)} | _lines_after(end, stored)
+        steps |= {end: Node(end, 0, 0, "", END_NOTE, ())} | _nodes_after(end, stored)
     kinds = Kinds({name: node.kind for name, node in steps.items()}, QUIET, _TOGETHER)
     groups = folded(after, kinds, few=len(after) if whole or task is None else FEW)
     places = layout(groups.after)
@@ -225,6 +231,27 @@ def _last_of(plan: Plan) -> tuple[str, ...]:
     return tuple(n for n, step in plan.steps.items() if n not in followed and not step.closes)
 
 
+def _lines_after(end: str, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The closing steps of an end, and from where lines lead to each of them."""
+    return {
+        _at_end(name, end): tuple(_at_end(one, end) for one in step.after) or (end,)
+        for name, step in plan.closing[end].items()
+    }
+
+
+def _nodes_after(end: str, plan: Plan) -> dict[str, Node]:
+    """The closing steps of an end as nodes, without their places."""
+    ending = plan.ending_as(end)
+    return {
+        _at_end(name, end): _step_node(name, ending, None, (), ()) for name in plan.closing[end]
+    }
+
+
+def _at_end(name: str, end: str) -> str:
+    """Where a closing step stands: several ends may have the same one."""
+    return f"{end}: {name}"
+
+
 def _node_of(name: str, plan: Plan) -> str:
     """The node that a step is in: an item is in that of its fan-out."""
     return name if name in plan.steps else step_of(name)
@@ -232,7 +259,8 @@ def _node_of(name: str, plan: Plan) -> str:
 
 def _summary(steps: Mapping[str, Node]) -> str:
     kinds = _kinds_in_words(node.kind for node in steps.values())
-    many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    number = len({name for node in steps.values() for name in node.steps})
+    many = "1 step" if number == 1 else f"{number} steps"
     return f"{many}: {kinds}" if kinds else many
 
 
