@@ -11,13 +11,18 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Retry, Signal, Workflow
+from roundsman.model.json import Json
 from roundsman_testing import FOR_EVER, ProcessState, TaskState, World
 from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.at_every_call import Kinds, at_every_call
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow, since_morning
 
 HOUR = timedelta(hours=1)
-ORDER = {"orderId": "ord-1", "lines": [{"sku": "A"}, {"sku": "B"}, {"sku": "C"}]}
+LINES: Json = [{"sku": "A"}, {"sku": "B"}, {"sku": "C"}]
+ORDER: Mapping[str, Json] = {"orderId": "ord-1", "lines": LINES}
+    "orderId": "ord-1",
+    "lines": [{"sku": "A"}, {"sku": "B"}, {"sku": "C"}],
+}
 
 
 def state(world: World) -> TaskState:

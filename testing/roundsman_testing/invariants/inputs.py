@@ -101,6 +101,18 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
     return StepToAdd(request.step, input=request.step_input).digest == added.digest
 
 
+def _is_not_needed(plan: Plan, task: Task, name: str) -> bool:
+    """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have."""
+    first = (*item_names(name, task.fan_outs.get(name, 0)), name)[0]
+    quorum = plan.quorums.get(first)
+    if quorum is None or quorum.step == name or not is_enough(plan, task, first):
+        return False
+    [mine] = (member for member in quorum.members if first in member.names)
+    return not all(task.step(one).done for one in mine.names) or not any(
+        task.step(one).process_state is ProcessState.PROCESSED for one in mine.names
+    )
+
+
 def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
     """The results of these steps, of items, and of added steps.
 
@@ -109,6 +121,8 @@ def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
     """
     found: dict[str, Json] = {}
     for name in {one if one in task.added else step_of(one) for one in names}:
+        if _is_not_needed(plan, task, name):
+            continue
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
             first = item_names(name, 1)[0]

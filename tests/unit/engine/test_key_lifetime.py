@@ -22,7 +22,7 @@ from roundsman.model.events import (
     Resubmit,
     UndoAsked,
 )
-from roundsman.model.instants import MINUTE, SECOND, SKEW
+from roundsman.model.instants import MINUTE, SECOND, SKEW, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
@@ -323,6 +323,33 @@ def test_what_the_probe_does_not_find_begins_a_new_round() -> None:
     assert world.record("a").round == 2
     assert not request_for(world.plan, world.task, "a", None, world.now).probe_only
     assert not world.record("a").outcome_unknown
+
+
+@pytest.mark.parametrize("seconds", [20, -4])
+def test_a_probe_that_finds_nothing_is_asked_again_while_an_earlier_request_may_act(
+    seconds: int,
+) -> None:
+    world = probed()
+    acts_until = world.now + seconds * SECOND
+    earlier = replace(world.record("a"), acts_until=acts_until)
+    world.task = replace(world.task, steps={**world.task.steps, "a": earlier})
+    decision = world.gives_back("a", effect=Effect.NONE)
+    record = world.record("a")
+    assert (record.round, record.effect, record.outcome_unknown) == (1, None, True)
+    at = max(acts_until, world.now) + SKEW + SECOND
+    assert record.not_before == at
+    assert f"may act until {second(at)}; its probe is asked again then" in decision.reason
+    assert requests_in(world.wait_until(at).start()) == ["a"]
+    world.gives_back("a", effect=Effect.NONE)
+    assert world.record("a").round == 2
+
+
+def test_a_probe_that_finds_nothing_counts_once_no_earlier_request_may_act() -> None:
+    world = probed()
+    over = replace(world.record("a"), acts_until=world.now - SKEW)
+    world.task = replace(world.task, steps={**world.task.steps, "a": over})
+    world.gives_back("a", effect=Effect.NONE)
+    assert world.record("a").round == 2
 
 
 def test_a_probe_that_fails_is_asked_again_after_a_wait() -> None:

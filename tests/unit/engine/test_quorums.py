@@ -411,3 +411,30 @@ def test_a_fan_out_after_enough_others_has_its_results_once_all_its_items_are_do
     assert results(world.plan.for_task(world.task), world.task) == {"air": 3}
     world.succeeds("book[1]", 2)
     assert results(world.plan.for_task(world.task), world.task) == {"air": 3, "book": [1, 2]}
+
+
+def test_a_fan_out_that_is_not_needed_has_no_result_before_and_after_it_has_ended() -> None:
+    pick = step("pick", agent="pick", for_each="input.lines", compensation=None, keep=True)
+    sea = step("sea", agent="sea", compensation=FENCED)
+    world = World(plan(pick, sea, step("book", AnyOf(pick, sea))), order=lines(2))
+    world.start()
+    world.succeeds("sea", 3)
+    assert world.request("book").results == {"sea": 3}
+    for index in range(2):
+        world.succeeds(f"pick[{index}]", index)
+        assert results(world.plan.for_task(world.task), world.task) == {"sea": 3}
+    assert world.state("pick[1]") is ProcessState.SKIPPED
+    world.overdue("book")
+    world.start()
+    assert world.request("book").results == {"sea": 3}
+
+
+def test_a_member_whose_added_step_has_not_ended_has_no_result_while_enough_others_have() -> None:
+    air, sea = (step(name, agent=name, compensation=None, keep=True) for name in ("air", "sea"))
+    leg = step("leg", agent="leg", compensation=None, keep=True)
+    world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
+    world.adds("air", StepToAdd("leg[x]"))
+    world.succeeds("sea", 3)
+    assert world.request("book").results == {"sea": 3}
+    world.succeeds("leg[x]", 1)
+    assert results(world.plan.for_task(world.task), world.task) == {"sea": 3}

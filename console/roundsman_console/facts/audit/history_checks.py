@@ -4,7 +4,7 @@ A row says what failed, what was undone and which commands were carried out. A h
 no row. A person may remove rows, and does not: whoever does finds these promises broken.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
 from roundsman.engine.claims import KEY_EXPIRED
@@ -61,10 +61,15 @@ def undo_in_order(order: StoredOrder) -> Findings:
         yield NO_PLAN
         return
     task = order.task
+    left_out = {
+        name
+        for name, record in task.steps.items()
+        if record.after_undo is AfterUndo.SKIPPED and name in plan.quorums
+    }
     for name, record in task.steps.items():
         if record.operation != UNDO or not record.under_way or name not in plan.steps:
             continue
-        if record.after_undo is AfterUndo.SKIPPED and name in plan.quorums:
+        if name in left_out:
             continue
         ahead = [
             other
@@ -73,15 +78,20 @@ def undo_in_order(order: StoredOrder) -> Findings:
         ]
         if ahead:
             yield BrokenPromise(f"{name} is undone before {' and '.join(ahead)}")
-    found = list(_undone_too_early(plan, order.history or ()))
+    found = list(_undone_too_early(plan, order.history or (), left_out))
     if found and order.was_commanded(*PLAN_CHANGES):
         yield OTHER_PLAN
     else:
         yield from found
 
 
-def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[BrokenPromise]:
-    """The undos that began while the undo of a later step was under way, by their rows."""
+def _undone_too_early(
+    plan: Plan, history: Sequence[HistoryRow], left_out: Collection[str]
+) -> Iterator[BrokenPromise]:
+    """The undos that began while the undo of a later step was under way, by their rows.
+
+    Those of `left_out` need not wait.
+    """
     begun: dict[str, int] = {}
     for row in history:
         if row.step is None or row.kind == REFUSED:
@@ -90,7 +100,8 @@ def _undone_too_early(plan: Plan, history: Sequence[HistoryRow]) -> Iterator[Bro
             if row.kind in (UNDONE, UNDO_FAILED, "rerouted", "resolve"):
                 begun.pop(row.step, None)
             continue
-        for other in plan.later(row.step) if row.step in plan.steps else ():
+        waits = row.step in plan.steps and row.step not in left_out
+        for other in plan.later(row.step) if waits else ():
             if other in begun:
                 what = f"the undo of {row.step} began before that of {other} was finished"
                 yield BrokenPromise(what, (begun[other], row.seq))

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision_context import DecisionContext
-from roundsman.engine.request_deadlines import fits_key
+from roundsman.engine.request_deadlines import asks_probe_only, fits_key
 from roundsman.engine.routing import agent_now, candidates, stored_agent_name, untried
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import TENANT_RATE
 from roundsman.model.events import InspectAt, Replied
-from roundsman.model.instants import DAY, MINUTE, SECOND, second
+from roundsman.model.instants import DAY, MINUTE, SECOND, SKEW, second
 from roundsman.model.situations import EVERY_ORDER, SEVERAL, Parked
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
 
@@ -115,6 +115,11 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     error = reply.error or StepError(HELD, "its agent accepts no work")
     record = context.decision.step(step.name)
     performs = record.operation == PERFORM
+    if _was_probed_too_early(context, step, reply):
+        at = max(context.now, record.acts_until or 0) + SKEW + SECOND
+        why = f"an earlier request of it may act until {second(at)}; its probe is asked again then"
+        _park(context, step, at, why, held_for=_held_for(context, step, (agent_now(step, record),)))
+        return
     begun = reply.outcome_unknown or record.heard_at is not None  # another copy may have called
     unknown = record.outcome_unknown or (performs and begun)
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
@@ -181,6 +186,19 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         outcome_unknown=unknown,
         effect=effect,
         uncounted_calls=uncounted_calls,
+    )
+
+
+def _was_probed_too_early(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
+    """Whether only the probe was asked, and has found nothing, and an earlier request that may
+    still perform the step can act after that."""
+    record = context.decision.step(step.name)
+    until = record.acts_until
+    return (
+        reply.effect is Effect.NONE
+        and asks_probe_only(step, record)
+        and until is not None
+        and until + SKEW > context.now
     )
 
 

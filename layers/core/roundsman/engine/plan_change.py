@@ -16,6 +16,7 @@ from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.added_steps import kept_in_record
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
+from roundsman.engine.history import few_words
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.routing import untried
 from roundsman.engine.step_values import step_values
@@ -125,6 +126,22 @@ class _PlanChange:
             yield from _different(old, new, kept)
             yield from self._out_of_order(name, kept)
         yield from self._of_added_steps()
+        yield from self._of_quorums()
+
+    def _of_quorums(self) -> Iterator[str]:
+        """Why a step of the new plan could not begin, since too many before it are Skipped."""
+        plan, step = self.after.plan, self.context.decision.step
+        for one in {quorum.step: quorum for quorum in plan.quorums.values()}.values():
+            skipped = [
+                step_of(member.instances[0])
+                for member in one.members
+                if all(step(n).process_state is ProcessState.SKIPPED for n in member.instances)
+            ]
+            if len(one.members) - len(skipped) < one.enough:
+                yield (
+                    f"{one.step} would need {one.enough} of {len(one.members)} steps, and "
+                    f"{few_words(skipped)} cannot succeed any more"
+                )
 
     def _of_added_steps(self) -> Iterator[str]:
         """Why the steps that were added to the task cannot stand in the new plan."""

@@ -47,13 +47,24 @@ def is_enough(plan: Plan, step: Records, name: str) -> bool:
 
 
 def results(plan: Plan, task: Task) -> dict[str, Json]:
-    """The results of the task's steps (`Task.results`); `plan` is expanded for the task."""
-    reached = {
-        one.step
-        for name, one in plan.quorums.items()
-        if step_of(name) == one.step and _is_reached(one, task.step)
-    }
-    return task.results(reached)
+    """The results of the task's steps (`Task.results`); `plan` is expanded for the task.
+
+    A member that is not needed has none, whether it has ended or not: so all requests of what comes
+    after it have the same results.
+    """
+    reached = {one.step: one for one in plan.quorums.values() if _is_reached(one, task.step)}
+    found = task.results([step for step, one in reached.items() if _is_of_items(one)])
+    for one in reached.values():
+        for member in () if _is_of_items(one) else one.members:
+            if not _has_succeeded(member, task.step):
+                for name in (step_of(member.names[0]), *member.names):
+                    found.pop(name, None)
+    return found
+
+
+def _is_of_items(quorum: Quorum) -> bool:
+    """Whether the members are the items of a step with `enough`."""
+    return step_of(quorum.members[0].names[0]) == quorum.step
 
 
 def _is_reached(quorum: Quorum, step: Records) -> bool:
