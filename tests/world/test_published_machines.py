@@ -20,9 +20,6 @@ from tests.world.shop import FENCED, MINUTE, a_step, a_workflow, since_morning
 HOUR = timedelta(hours=1)
 LINES: Json = [{"sku": "A"}, {"sku": "B"}, {"sku": "C"}]
 ORDER: Mapping[str, Json] = {"orderId": "ord-1", "lines": LINES}
-    "orderId": "ord-1",
-    "lines": [{"sku": "A"}, {"sku": "B"}, {"sku": "C"}],
-}
 
 
 def state(world: World) -> TaskState:

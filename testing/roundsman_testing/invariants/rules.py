@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.alerts.group import AlertKind
-from roundsman.definition.plan import Plan
+from roundsman.definition.plan import Plan, QuorumMember
 from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.due import is_closed
 from roundsman.engine.newly_owed import end_status
@@ -186,11 +186,15 @@ def is_enough(plan: Plan, task: Task, name: str) -> bool:
     quorum = plan.quorums.get(name)
     if quorum is None:
         return False
-    succeeded = (
-        any(task.step(one).process_state is ProcessState.PROCESSED for one in member.instances)
-        for member in quorum.members
+    return sum(has_succeeded(task, member) for member in quorum.members) >= quorum.enough
+
+
+def has_succeeded(task: Task, member: QuorumMember) -> bool:
+    """Whether the step has succeeded, with its items and with what it has added."""
+    records = [task.step(name) for name in member.names]
+    return all(one.done for one in records) and any(
+        one.process_state is ProcessState.PROCESSED for one in records
     )
-    return sum(succeeded) >= quorum.enough
 
 
 def _can_be_read(record: StepRecord) -> bool:

@@ -12,7 +12,7 @@ from roundsman.engine.due import START_WITHIN, with_due_entry
 from roundsman.engine.effects import with_unknown_items, without_compensation
 from roundsman.engine.history import SIGNAL_UNREAD, seq
 from roundsman.engine.newly_owed import fitting_owed, newly_owed
-from roundsman.engine.request_deadlines import ends_at, first_sent_at
+from roundsman.engine.request_deadlines import asks_probe_only, ends_at, first_sent_at
 from roundsman.engine.signal_readers import steps_left, unreadable
 from roundsman.engine.step_values import NO_VALUES, StepValues, after_event, step_values
 from roundsman.engine.task_state import state_of, waits_for_its_time
@@ -203,10 +203,15 @@ class DecisionBuilder:
         return max(ahead, default=None)
 
     def _ends_at(self, name: str, record: StepRecord) -> int | None:
-        """When the request of the record's last claim loses its right to act (epoch ms)."""
+        """When the request of the record's last claim loses its right to act (epoch ms).
+
+        None if it never had it, as only the probe was asked.
+        """
         plan, until = self._plan and self._plan.for_task(self.task), record.last_until
         if until is None or plan is None or name not in plan.steps:
             return until
+        if asks_probe_only(plan.steps[name], record):
+            return None
         return ends_at(plan.steps[name], record, until, self.task.ends_by(name))
 
     def start_by(self, at: int, within: int = START_WITHIN) -> int:
