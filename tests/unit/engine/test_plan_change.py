@@ -992,3 +992,42 @@ def test_before_it_is_sent_the_number_may_be_another() -> None:
     world.move(plan(air, sea, step("book", AnyOf(air, sea))))
     world.start()
     assert world.record("book").started_at is not None
+
+
+# --- Steps of which enough have to succeed --------------------------------------------------------
+
+
+def carriers(enough: int, when: str | None = None) -> Plan:
+    """Of three carriers, so many are enough for `book`; `road` is asked under a condition."""
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    road = step("road", agent="road", compensation=FENCED, when=when)
+    return plan(air, sea, road, step("book", AnyOf(air, sea, road, enough=enough)))
+
+
+@pytest.mark.parametrize(("enough", "fits"), [(2, True), (3, False)])
+def test_a_plan_for_which_too_many_steps_were_skipped_is_refused(enough: int, fits: bool) -> None:
+    condition = "input.wanted"
+    world = World(carriers(1, condition), order={"wanted": False})
+    world.start()
+    assert world.state("road") is P.SKIPPED
+    if fits:
+        assert world.move(carriers(enough, condition)).task.plan == carriers(enough, condition).hash
+        return
+    why = "book would need 3 of 3 steps, and road cannot succeed any more"
+    with pytest.raises(Refused, match=why):
+        world.move(carriers(enough, condition))
+
+
+def test_items_that_were_skipped_count_by_their_step() -> None:
+    """Of `pick` one of two items was left out: as a whole it has succeeded."""
+    beside = step("beside", agent="beside", compensation=FENCED)
+    before = plan(pick(tolerate=1, compensation=FENCED), beside, step("book", "pick", beside))
+    world = World(before, order=lines(2))
+    world.start()
+    world.is_refused("pick[0]")
+    world.succeeds("pick[0]")
+    world.succeeds("pick[1]")
+    assert world.state("pick[0]") is P.SKIPPED
+    chosen = pick(tolerate=1, compensation=FENCED)
+    after = plan(chosen, beside, step("book", AnyOf(chosen, beside, enough=2)))
+    assert world.move(after).task.plan == after.hash
