@@ -163,7 +163,9 @@ class Attempts:
         replies = [
             _as_taken(reply, record)
             for reply in self._replies.get((after.task_id, name), ())
-            if reply.lock == earlier.locked_by or (earlier.waiting and reply.callback)
+            if reply.lock == earlier.locked_by
+            # A No to any token of the step counts, and any answer while it waits for one.
+            or (reply.callback and (earlier.waiting or reply.outcome is Outcome.PERMANENT))
         ]
         failing = [reply for reply in replies if _fails(reply, earlier, now + self._apart)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
