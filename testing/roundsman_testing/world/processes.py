@@ -605,7 +605,8 @@ class Processes:
         each day.
         """
         due = {name: at for name, at in self.watch.due.items() if bounded or not self._lacks(name)}
-        if not bounded and all(map(self._waits_for_person, due)):
+        comes = self.next_visit(last) is not None  # the end of a hold, up to which time goes on
+        if not bounded and not comes and all(map(self._waits_for_person, due)):
             due = {}
         task = min(due.values(), default=None)
         instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]

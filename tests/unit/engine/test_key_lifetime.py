@@ -23,6 +23,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import MINUTE, SECOND, SKEW, second
+from roundsman.model.situations import Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import TWO
@@ -336,12 +337,21 @@ def test_a_probe_that_finds_nothing_is_asked_again_while_an_earlier_request_may_
     decision = world.gives_back("a", effect=Effect.NONE)
     record = world.record("a")
     assert (record.round, record.effect, record.outcome_unknown) == (1, None, True)
-    at = max(acts_until, world.now) + SKEW + SECOND
-    assert record.not_before == at
+    at = acts_until + SKEW + SECOND
+    assert isinstance(record.situation, Parked)
+    assert (record.situation.not_before, record.situation.held_for) == (at, "worker")
     assert f"may act until {second(at)}; its probe is asked again then" in decision.reason
     assert requests_in(world.wait_until(at).start()) == ["a"]
     world.gives_back("a", effect=Effect.NONE)
     assert world.record("a").round == 2
+
+
+def test_an_agent_that_is_held_in_the_meantime_is_waited_for_as_ever() -> None:
+    world = probed()
+    earlier = replace(world.record("a"), acts_until=world.now + 20 * SECOND)
+    world.task = replace(world.task, steps={**world.task.steps, "a": earlier})
+    assert "may act until" not in world.gives_back("a", retry_after=3_000).reason
+    assert (world.record("a").not_before or 0) < world.now + 10 * SECOND
 
 
 def test_a_probe_that_finds_nothing_counts_once_no_earlier_request_may_act() -> None:

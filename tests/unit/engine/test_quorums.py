@@ -8,6 +8,7 @@ import pytest
 from roundsman.definition.workflow import AnyOf, Archive, Undo
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.quorums import is_unneeded, results
+from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepToAdd
 from tests.support import quorum_stories as stories
@@ -430,11 +431,31 @@ def test_a_fan_out_that_is_not_needed_has_no_result_before_and_after_it_has_ende
 
 
 def test_a_member_whose_added_step_has_not_ended_has_no_result_while_enough_others_have() -> None:
-    air, sea = (step(name, agent=name, compensation=None, keep=True) for name in ("air", "sea"))
-    leg = step("leg", agent="leg", compensation=None, keep=True)
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    leg = step("leg", agent="leg", compensation=FENCED)
     world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
-    world.adds("air", StepToAdd("leg[x]"))
+    legs = (StepToAdd("leg[x]"), StepToAdd("leg[y]"))
+    world.reply("air", Outcome.SUCCEEDED, result=7, then=legs)
+    world.succeeds("leg[x]", 1)
     world.succeeds("sea", 3)
     assert world.request("book").results == {"sea": 3}
-    world.succeeds("leg[x]", 1)
     assert results(world.plan.for_task(world.task), world.task) == {"sea": 3}
+
+
+def test_the_only_item_that_is_enough_is_a_list_of_one() -> None:
+    world = items(enough=1, count=1)
+    world.succeeds("pick[0]", 5)
+    assert world.request("ship").results == {"pick": [5]}
+
+
+def test_a_closing_step_has_no_list_of_items_of_which_too_few_have_succeeded() -> None:
+    pick = step("pick", for_each="input.lines", enough=2, keep=True, retry=ONCE)
+    tell = step("tell", agent="mail")
+    made = plan(pick, step("ship", pick), on_failure=Archive(), when_failed=(tell,))
+    world = World(made, order=lines(3))
+    world.start()
+    world.succeeds("pick[0]", 1)
+    for index in (1, 2):
+        world.is_refused(f"pick[{index}]")
+    assert world.state("tell") is ProcessState.PROCESSING
+    assert "pick" not in world.request("tell").results

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan, QuorumMember
 from roundsman.engine.due import Lane, is_closed, lane_key
-from roundsman.engine.quorums import is_enough
 from roundsman.model.credit import credited_now
 from roundsman.model.events import claim_of
 from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, SKEW, format_duration
@@ -111,6 +110,17 @@ def in_order(order: StoredOrder) -> Findings:
         yield FORWARD_FORGOTTEN
 
 
+def _may_have_been_enough(plan: Plan, task: Task, name: str) -> bool:
+    """Whether the step is one of many of which enough have succeeded, some of which may have been
+    undone since."""
+    quorum = plan.quorums.get(name)
+    if quorum is None:
+        return False
+    records = ([task.step(one) for one in member.names] for member in quorum.members)
+    done = (all(one.done or one.operation == UNDO for one in found) for found in records)
+    return sum(done) >= quorum.enough
+
+
 def _begun_too_early(order: StoredOrder, plan: Plan) -> Iterator[str]:
     task, apart = order.task, max(SKEW, order.slack)  # a supervisor ends a sleep by its own clock
     for name, record in task.steps.items():
@@ -120,9 +130,8 @@ def _begun_too_early(order: StoredOrder, plan: Plan) -> Iterator[str]:
             before = task.step(other)
             if before.operation == UNDO:
                 continue  # it may have been done then
-            undone_since = other in plan.quorums and order.was_commanded("undo-part")
-            if undone_since or is_enough(plan, task.step, other):
-                continue  # enough others were done
+            if _may_have_been_enough(plan, task, other):
+                continue
             if before.process_state not in (OVER if task.closes(name) else DONE):
                 yield f"{name} is {record.process_state}, and {other} is {before.process_state}"
                 continue

@@ -115,8 +115,8 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     error = reply.error or StepError(HELD, "its agent accepts no work")
     record = context.decision.step(step.name)
     performs = record.operation == PERFORM
-    if _was_probed_too_early(context, step, reply):
-        at = max(context.now, record.acts_until or 0) + SKEW + SECOND
+    if (until := _probed_too_early(context, step, reply)) is not None:
+        at = until + SKEW + SECOND
         why = f"an earlier request of it may act until {second(at)}; its probe is asked again then"
         _park(context, step, at, why, held_for=_held_for(context, step, (agent_now(step, record),)))
         return
@@ -189,17 +189,14 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     )
 
 
-def _was_probed_too_early(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
-    """Whether only the probe was asked, and has found nothing, and an earlier request that may
-    still perform the step can act after that."""
+def _probed_too_early(context: DecisionContext, step: StepPlan, reply: Replied) -> int | None:
+    """Until when an earlier request may still perform the step (epoch ms), of which only the probe
+    was asked, and has found nothing. None if it was not, or if none can act any more."""
     record = context.decision.step(step.name)
     until = record.acts_until
-    return (
-        reply.effect is Effect.NONE
-        and asks_probe_only(step, record)
-        and until is not None
-        and until + SKEW > context.now
-    )
+    if until is None or until + SKEW <= context.now:
+        return None
+    return until if reply.effect is Effect.NONE and asks_probe_only(step, record) else None
 
 
 def counts_as_failure(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:

@@ -119,8 +119,7 @@ def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
         if task.step(adder).left_out is None:
             found[adder] = task.step(adder).result
     before = {name if name in task.added else step_of(name) for name in names}
-    read = results(plan, task, step)
-    found |= {name: result for name, result in read.items() if name in before}
+    found |= {name: result for name, result in results(plan, task).items() if name in before}
     if plan.steps[step].closes:
         found |= _results_undone(task)
     if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
