@@ -8,7 +8,7 @@ from roundsman.errors import Refused
 from roundsman.model.events import InspectAt, Outcome, Reconcile, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import CLOSING_FAILED, EndOfTask, StepToAdd
+from roundsman.model.task import CLOSING_FAILED, Effect, EndOfTask, StepToAdd
 from tests.support.fan_out_stories import FENCED, ONCE
 from tests.support.machine_world import T0, World, begun, plan, requests_in, step
 
@@ -363,6 +363,31 @@ def test_a_late_reply_after_the_end_changes_nothing() -> None:
     assert world.task_state() is T.UNDONE
     world.reply("log", Outcome.SUCCEEDED, lock=lock)
     assert world.task_state() is T.UNDONE
+
+
+def test_a_late_answer_changes_no_result_while_they_run() -> None:
+    a, b = step("a", agent="other", retry=ONCE), step("b", agent="desk")
+    world = begun(a, b, on_failure=Archive(), when_failed=(TELL,))
+    world.waits_for_callback("b", 600)
+    lock = world.lock("b")
+    world.is_refused("a")
+    before = world.request("tell").results
+    world.reply("b", Outcome.SUCCEEDED, result=3, lock=lock, callback=True)
+    assert world.request("tell").results == before
+    assert (world.state("b"), world.record("b").effect) == (P.ERROR, Effect.STANDS)
+    world.succeeds("tell")
+    assert world.task_state() is T.ARCHIVED
+
+
+def test_a_late_answer_completes_its_step_once_the_end_is_stored() -> None:
+    a, b = step("a", agent="other", retry=ONCE), step("b", agent="desk")
+    world = begun(a, b, on_failure=Archive(), when_failed=(TELL,))
+    world.waits_for_callback("b", 600)
+    lock = world.lock("b")
+    world.is_refused("a")
+    world.succeeds("tell")
+    world.reply("b", Outcome.SUCCEEDED, result=3, lock=lock, callback=True)
+    assert (world.task_state(), world.state("b")) == (T.ARCHIVED, P.PROCESSED)
 
 
 # --- Who begins them, and without the plan --------------------------------------------------------

@@ -263,3 +263,13 @@ def test_with_an_undo_one_that_times_out_is_not_tried_again() -> None:
     assert world.state("slow") is P.PROCESSING
     world.wait(61).inspect()
     assert world.state("slow") is P.SKIPPED
+
+
+def test_with_an_undo_a_wait_that_is_ended_and_cannot_be_undone_is_skipped() -> None:
+    waits = step("waits", agent="desk")
+    world = begun(ASK, waits, on_failure=Archive())
+    world.waits_for_callback("waits", 600)
+    world.ends("ask", undo=True)
+    assert world.state("waits") is P.SKIPPED
+    world.succeeds("ask")
+    assert world.task_state() is T.COMPLETED

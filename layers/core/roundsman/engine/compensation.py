@@ -55,6 +55,10 @@ def end_waits(context: DecisionContext) -> None:
         decision.end_wait(step.name)
         reason = f"{step.name}: its wait for a callback is ended"
         decision.record("wait ended", step.name, record.failure_count + 1, reason)
+    if decision.task.ended_early is not None:
+        from roundsman.engine.early_end import skip_the_rest  # late: few tasks are
+
+        skip_the_rest(context)
 
 
 def begin_undos(context: DecisionContext) -> None:

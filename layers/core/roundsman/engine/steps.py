@@ -128,10 +128,12 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
     """Record that a failed step succeeded after all, by another copy of its request.
 
     The operator who repairs the task must know that: under another key it would happen twice. A
-    step whose wait for a callback was ended is complete then, unless its task is undone.
+    step whose wait for a callback was ended is complete then, unless its task is undone, or its
+    closing steps run: all their requests have the same results.
     """
     record, ending = context.decision.step(step.name), context.decision.ending
-    undoes = ending is not None and ending.undo
+    closes = context.decision.task.closing is not None and not context.decision.before.ended
+    undoes = (ending is not None and ending.undo) or closes
     fits = why_not_added(context, step.name, reply.then) is None
     if record.wait_was_ended and not undoes and fits:
         succeeded(context, step, reply.result, reply.then, reply.left_out)
