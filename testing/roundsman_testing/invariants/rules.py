@@ -20,7 +20,7 @@ from roundsman.engine.newly_owed import end_status
 from roundsman.model.failure import Group
 from roundsman.model.situations import AwaitsCallback, AwaitsSignal
 from roundsman.model.states import OVER, ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.alert import Alert
 from roundsman_console.facts.audit import stored_order as audit
 from roundsman_console.facts.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
@@ -190,7 +190,13 @@ def is_enough(plan: Plan, task: Task, name: str) -> bool:
 
 
 def has_succeeded(task: Task, member: QuorumMember) -> bool:
-    """Whether the step has succeeded, with its items and with what it has added."""
+    """Whether the step has succeeded, with its items and with what it has added.
+
+    One whose added step is left out has failed, also before it is undone itself.
+    """
+    added = {*member.names} - {*member.instances}
+    if any(task.step(name).after_undo is AfterUndo.SKIPPED for name in added):
+        return False
     records = [task.step(name) for name in member.names]
     return all(one.done for one in records) and any(
         one.process_state is ProcessState.PROCESSED for one in records

@@ -225,7 +225,7 @@ def test_what_a_member_has_added_is_stopped_with_it() -> None:
     world.adds("sea", StepToAdd("leg[a]"))
     assert world.state("book") is P.PENDING, "sea has not succeeded before what it has added has"
     world.succeeds("air")
-    assert states(world, "sea", "leg[a]", "book") == [P.UNDOING, P.PROCESSING, P.PROCESSING]
+    assert states(world, "sea", "leg[a]", "book") == [P.PROCESSED, P.PROCESSING, P.PROCESSING]
 
 
 # --- What fails -----------------------------------------------------------------------------------
@@ -459,3 +459,39 @@ def test_a_closing_step_has_no_list_of_items_of_which_too_few_have_succeeded() -
         world.is_refused(f"pick[{index}]")
     assert world.state("tell") is ProcessState.PROCESSING
     assert "pick" not in world.request("tell").results
+
+
+def test_what_a_step_has_added_is_undone_before_it() -> None:
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    leg = step("leg", agent="leg", compensation=FENCED)
+    world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
+    world.adds("air", StepToAdd("leg[x]"))
+    world.succeeds("sea", 3)
+    assert world.state("book") is ProcessState.PROCESSING
+    assert (world.state("air"), world.state("leg[x]")) == (
+        ProcessState.PROCESSED,
+        ProcessState.PROCESSING,
+    )
+    world.succeeds("leg[x]")
+    assert (world.state("air"), world.state("leg[x]")) == (
+        ProcessState.PROCESSED,
+        ProcessState.UNDOING,
+    )
+    world.succeeds("leg[x]")
+    assert (world.state("air"), world.state("leg[x]")) == (
+        ProcessState.UNDOING,
+        ProcessState.SKIPPED,
+    )
+    world.succeeds("book")
+    world.succeeds("air")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_added_steps_that_wait_are_stopped_in_one_decision_with_what_has_added_them() -> None:
+    air, sea = (step(name, agent=name, compensation=None, keep=True) for name in ("air", "sea"))
+    leg = step("leg", agent="leg", compensation=None, keep=True)
+    world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
+    world.adds("air", StepToAdd("leg[x]"))
+    world.fails("leg[x]")
+    world.succeeds("sea", 3)
+    assert [world.state(name) for name in ("air", "leg[x]")] == [ProcessState.SKIPPED] * 2

@@ -10,6 +10,7 @@ from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
 from roundsman.engine.claims import KEY_EXPIRED
 from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.engine.quorums import added_after
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import COMMAND_KINDS, HistoryRow, Reconcile, Resubmit, Signalled
 from roundsman.model.instants import MINUTE, SKEW
@@ -54,7 +55,8 @@ them is delivered again."""
 def undo_in_order(order: StoredOrder) -> Findings:
     """Check that each undo began once what came after its step was finished.
 
-    That of one of many that is left out may begin before: what comes after it has begun without it.
+    That of one of many that is left out may begin before: what comes after it has begun without it,
+    but for what it has added itself.
     """
     plan = order.expanded
     if plan is None:
@@ -69,13 +71,8 @@ def undo_in_order(order: StoredOrder) -> Findings:
     for name, record in task.steps.items():
         if record.operation != UNDO or not record.under_way or name not in plan.steps:
             continue
-        if name in left_out:
-            continue
-        ahead = [
-            other
-            for other in plan.later(name)
-            if not undo_is_settled(plan, other, task.step(other))
-        ]
+        later = added_after(plan, name) if name in left_out else plan.later(name)
+        ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
         if ahead:
             yield BrokenPromise(f"{name} is undone before {' and '.join(ahead)}")
     found = list(_undone_too_early(plan, order.history or (), left_out))

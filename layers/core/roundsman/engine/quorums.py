@@ -89,6 +89,12 @@ def is_unneeded(plan: Plan, step: Records, before: Records, name: str) -> bool:
     return len(kept) == quorum.enough and mine not in kept
 
 
+def added_after(plan: Plan, name: str) -> list[str]:
+    """The steps that come after this one and are a part of the same member."""
+    [mine] = (member for member in plan.quorums[name].members if name in member.names)
+    return [one for one in plan.later(name) if one in mine.names]
+
+
 class Losses(NamedTuple):
     """How many of some steps have failed, and how many may fail."""
 
@@ -118,7 +124,8 @@ def losses(plan: Plan, step: Records, name: str, *, more: bool = False) -> Losse
 def _has_succeeded(member: QuorumMember, step: Records) -> bool:
     records = [step(name) for name in member.names]
     states = {record.process_state for record in records}
-    return ProcessState.PROCESSED in states and all(record.done for record in records)
+    done = ProcessState.PROCESSED in states and all(record.done for record in records)
+    return done and not _is_lost(member, step)
 
 
 def _is_lost(member: QuorumMember, step: Records) -> bool:

@@ -4,6 +4,7 @@ from roundsman.definition.plan import StepPlan
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision_context import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
+from roundsman.engine.quorums import added_after
 from roundsman.engine.step_values import step_values
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.instants import second
@@ -22,11 +23,22 @@ STOPPED = frozenset(
 """The states of a member that is stopped already."""
 
 
+GOES_ON = frozenset({ProcessState.PROCESSING, ProcessState.UNDOING})
+"""The states of an added step in which the step that has added it is not undone yet."""
+
+
 def stop(context: DecisionContext) -> None:
-    """Stop each member that is not needed. The task is not ending."""
-    for name in context.plan.quorums:
-        if context.decision.step(name).process_state not in STOPPED and context.is_unneeded(name):
-            _stop(context, context.plan.steps[name])
+    """Stop each member that is not needed, and what it has added before itself. The task is not
+    ending."""
+    plan, step = context.plan, context.decision.step
+    names = [
+        name
+        for name in plan.quorums
+        if step(name).process_state not in STOPPED and context.is_unneeded(name)
+    ]
+    for name in sorted(names, key=lambda one: len(plan.later(one))):  # what comes last is first
+        if all(step(one).process_state not in GOES_ON for one in added_after(plan, name)):
+            _stop(context, plan.steps[name])
 
 
 def _stop(context: DecisionContext, step: StepPlan) -> None:
