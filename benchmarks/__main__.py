@@ -15,7 +15,7 @@ from benchmarks import page
 from benchmarks.cost import added, growth, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
-from benchmarks.scale import console
+from benchmarks.scale import console, simulated
 from benchmarks.scale import measure as scale
 from benchmarks.speed import cold, latency, throughput
 from tools.engines import dynamodb_local
@@ -29,6 +29,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "added": (added.measure, "what a step costs that is added at run time, by its place"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
+    "simulation": (simulated.measure, "what a stack carries, simulated message by message; plots"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "console": (console.measure, "requests and milliseconds of pages at 50,000 and 200,000 orders"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),

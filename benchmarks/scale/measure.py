@@ -2,27 +2,30 @@
 
 from collections.abc import Sequence
 from math import inf
-from pathlib import Path
 
 from benchmarks.report import Report, Setting, Table
+from benchmarks.scale.lanes import half_let_through, let_through
 from benchmarks.scale.plan import (
     PROFILES,
     Limit,
-    Measured,
     Needs,
     Profile,
     limits,
+    load_measured,
     needs_of,
     seconds_to_recover,
     setting,
 )
 from benchmarks.scale.quotas import load_quotas
-from roundsman_console.facts.cost.figures import load_figures
-from roundsman_console.facts.cost.prices import load_prices
-from roundsman_dev.template import Template, mapping_of, part
+from benchmarks.scale.simulated import load_simulated
+from benchmarks.scale.simulation import DUE, ORDERS
+from benchmarks.scale.stacks import concurrencies, warmth
 
-ROOT = Path(__file__).parents[2]
 OVERDUE = (100, 1_000, 10_000, 100_000)
+SHARDS_AND_UNITS = (
+    (16, 4_000), (64, 4_000), (16, 14_000), (64, 14_000), (64, 42_000), (128, 42_000),
+    (128, 80_000),
+)  # fmt: skip
 SUPERVISORS = (
     ("as it comes: 256 MB, 90 s, 16 shards", 256, 90, 16),
     ("1,769 MB, 90 s, 16 shards", 1769, 90, 16),
@@ -34,27 +37,16 @@ SUPERVISORS = (
 def measure(setting_of_run: Setting) -> Report:
     """Return the plan and the limits."""
     setting_of_run.say("the plan")
-    measured = _measured()
+    measured = load_measured()
     found = [(profile, needs_of(profile, measured)) for profile in PROFILES]
-    reached = limits(measured, 10, max(concurrencies()))
+    reached = limits(measured)
     return Report(
-        [_to_set(found), _to_ask(found), _breaks(reached), _recovered()],
+        [_to_set(found), _to_ask(found), _breaks(reached), _lanes(), _recovered()],
         [
             *(f"{each.name}: {each.turn}." for each in reached),
             f"Quotas of {measured.quotas.dated}, list prices of {measured.prices.dated}.",
         ],
     )
-
-
-def _measured() -> Measured:
-    return Measured(load_figures(), load_prices(), load_quotas())
-
-
-def concurrencies() -> list[int]:
-    """Return the values that the template allows for `SchedulerConcurrency`."""
-    document = Template.read(ROOT / "stacks" / "engine.yaml").document
-    allowed = mapping_of(part(document, "Parameters")["SchedulerConcurrency"])["AllowedValues"]
-    return [int(str(value)) for value in allowed] if isinstance(allowed, list) else []
 
 
 def _to_set(found: Sequence[tuple[Profile, Needs]]) -> Table:
@@ -92,7 +84,9 @@ def _to_ask(found: Sequence[tuple[Profile, Needs]]) -> Table:
             _raised(2 * needs.at_once * profile.stacks, load_quotas()["concurrency"]),
             f"{needs.table_writes:,.0f}",
             f"{needs.index_writes:,.0f}",
-            _warm(needs),
+            _warm(needs, DUE),
+            f"{needs.order_writes:,.0f}",
+            _warm(needs, ORDERS),
             f"{needs.in_flight:,.0f}",
             f"{needs.usd:,.0f}",
         ]
@@ -100,7 +94,7 @@ def _to_ask(found: Sequence[tuple[Profile, Needs]]) -> Table:
     ]
     headings = (
         "orders a second", "instances", "ask for", "TasksTable/s", "due index/s", "pre-warm",
-        "in flight", "USD a month",
+        "OrdersTable/s", "pre-warm it", "in flight", "USD a month",
     )  # fmt: skip
     return Table("What to ask AWS for first, and what it costs", headings, rows)
 
@@ -109,15 +103,37 @@ def _raised(need: float, quota: int) -> str:
     return "-" if need <= quota else f"{-(-need // 1_000) * 1_000:,.0f}"
 
 
-def _warm(needs: Needs) -> str:
-    most = max(needs.table_writes, needs.index_writes)
-    return "-" if 2 * most <= load_quotas()["new_table_writes"] else f"{2 * most:,.0f}"
+def _warm(needs: Needs, table: str) -> str:
+    units = warmth(needs, load_measured())[table]
+    return "-" if units <= load_quotas()["new_table_writes"] else f"{units:,.0f}"
 
 
 def _breaks(found: Sequence[Limit]) -> Table:
-    rows = [[each.name, f"{each.as_it_comes:,.0f}", _most(each.at_most)] for each in found]
-    headings = ("what", "as it comes", "at its most")
+    carried = load_simulated().carried
+    rows = [
+        [
+            each.name,
+            f"{each.as_it_comes:,.0f}",
+            f"{carried[each.id]:,.0f}" if each.known == "simulated" else "-",
+            _most(each.at_most),
+            each.known,
+        ]
+        for each in found
+    ]
+    headings = ("what", "as it comes", "simulated", "at its most", "known by")
     return Table("What is met first, in orders a second of one stack", headings, rows)
+
+
+def _lanes() -> Table:
+    one = load_quotas()["partition_writes"]
+
+    def row(shards: int, units: int) -> list[str]:
+        rates = [find(shards, units // one, one) for find in (let_through, half_let_through)]
+        return [f"{shards} shards, warm for {units:,} units", *(f"{rate:,.0f}" for rate in rates)]
+
+    rows = [row(*each) for each in SHARDS_AND_UNITS]
+    headings = ("due index", "99 of 100 draws", "half of the draws")
+    return Table("What its lanes let through at least, in orders a second", headings, rows)
 
 
 def _most(rate: float) -> str:
@@ -125,7 +141,7 @@ def _most(rate: float) -> str:
 
 
 def _recovered() -> Table:
-    measured, rows = _measured(), list[list[str]]()
+    measured, rows = load_measured(), list[list[str]]()
     for name, memory, timeout, shards in SUPERVISORS:
         step_ms = measured.overdue_step_ms(memory)
         took = (seconds_to_recover(number, step_ms, timeout, shards) for number in OVERDUE)

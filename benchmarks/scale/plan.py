@@ -7,14 +7,16 @@ price table.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from benchmarks.scale.quotas import Quotas
+from benchmarks.scale.lanes import BIRTH, ENTERED, LEFT, let_through
+from benchmarks.scale.quotas import Quotas, load_quotas
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL
 from roundsman.supervisor.shard_leases import shards_at_once
-from roundsman_console.facts.cost.figures import Figures
+from roundsman_console.facts.cost.figures import Figures, load_figures
 from roundsman_console.facts.cost.model import Wanted, bill_of, message_ms
-from roundsman_console.facts.cost.prices import Prices
+from roundsman_console.facts.cost.prices import Prices, load_prices
 
 AGENTS = 4
 SCHEDULER_QUEUES = 5  # its own queue, and a reply queue for each agent
@@ -22,7 +24,6 @@ SERVICE_MS = 100.0  # the duration of a call of a remote service in the example
 STEPS = 4
 HEADROOM = 2  # multiple of the need, for bursts and to catch up after an outage
 LANE_IS_FULL_AT = 0.5  # share of a partition; the rest is for recoveries, holds and bursts
-BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the due index: a transaction uses twice the units
 TABLE_UNITS = 7  # write units of TasksTable for an order: 2 for its creation, 5 for decisions
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
@@ -31,6 +32,9 @@ SHARED_SHARDS = 64  # enough for sixteen supervisors to share; see roundsman.sup
 TIMEOUT = 90  # seconds; the default of a supervisor, with which at most two overlap
 RESERVED = 5  # seconds at the end of a supervisor's invocation, in which it begins nothing
 REQUESTS = 3  # of an overdue step: its task is read and written, and a Start is sent
+Known: TypeAlias = Literal["simulated", "counted", "promised by AWS"]
+"""How a limit is known: also by the simulation (`benchmarks.scale.simulated`); only from counts of
+an order's requests or units and a quota; or because a quota of AWS is all there is to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,31 @@ class Profile:
         """The number of orders per second of one stack."""
         return self.rate / self.stacks
 
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """The settings of the functions of one role."""
+
+    instances: int
+    """At once: of submission, of each of the scheduler's queues, or of each agent."""
+    memory: int
+    """MB."""
+    batch: int
+    """The most messages of an invocation. So many come together once all instances are busy."""
+
+
+AS_IT_COMES = {
+    "submission": Functions(10, 256, 10),
+    "scheduler": Functions(10, 256, 10),
+    "agent": Functions(10, 256, 1),
+}
+AT_MOST = {
+    "submission": Functions(1000, 512, 10),
+    "scheduler": Functions(1000, 512, 10),
+    "agent": Functions(1000, 512, 5),
+}
+SHARDS, MOST_SHARDS = 16, 128
+"""The default of `DueShards`, and its largest value."""
 
 PROFILES = (
     Profile(1),
@@ -100,6 +129,11 @@ class Measured:
         return self.figures.times.alone["scheduler"] / REQUESTS / share
 
 
+def load_measured() -> Measured:
+    """Return what is recorded and noted now."""
+    return Measured(load_figures(), load_prices(), load_quotas())
+
+
 @dataclass(frozen=True)
 class Needs:
     """The resources that one stack needs."""
@@ -112,6 +146,8 @@ class Needs:
     """Write units of TasksTable per second."""
     index_writes: float
     """Write units of the due index per second."""
+    order_writes: float
+    """Write units of OrdersTable per second."""
     in_flight: float
     """In-flight messages of one queue."""
     usd: float
@@ -146,15 +182,33 @@ def needs_of(profile: Profile, measured: Measured) -> Needs:
         ),
         table_writes=TABLE_UNITS * rate,
         index_writes=INDEX_UNITS * rate,
+        order_writes=ORDER_UNITS * rate,
         in_flight=max(instances.values()) * profile.batch,
         usd=profile.stacks * bill_of(wanted, measured.figures, measured.prices).usd(),
     )
 
 
 def shards_for(rate: float, quotas: Quotas) -> int:
-    """Return the number of shards with which no open lane uses more than half of a partition."""
-    bearable = LANE_IS_FULL_AT * quotas["partition_writes"] / (BIRTH + LEFT)
-    return next((each for each in ROUND_SHARDS if rate / each <= bearable), ROUND_SHARDS[-1])
+    """Return the number of shards with which no open lane uses more than half of a partition.
+
+    In 99 of 100 draws, no partition of the warm index is full either by the lanes that share it.
+    """
+    writes = quotas["partition_writes"]
+    partitions = warm(TABLE_UNITS * rate, quotas) // writes
+
+    def bear(shards: int) -> bool:
+        lane = (BIRTH + LEFT) * rate / shards
+        return lane <= LANE_IS_FULL_AT * writes and rate <= let_through(shards, partitions, writes)
+
+    return next(filter(bear, ROUND_SHARDS), ROUND_SHARDS[-1])
+
+
+def warm(units: float, quotas: Quotas) -> int:
+    """Return the write units a second that a table or index is to take: HEADROOM times the need.
+
+    What a new one takes is the least.
+    """
+    return max(quotas["new_table_writes"], int(HEADROOM * units))
 
 
 def setting(need: float, allowed: Sequence[int]) -> int | None:
@@ -183,6 +237,8 @@ def seconds_to_recover(overdue: int, step_ms: float, timeout: int, shards: int) 
 class Limit:
     """A limit, as orders per second of one stack."""
 
+    id: str
+    """As in the simulated figures."""
     name: str
     as_it_comes: float
     """With the default settings."""
@@ -190,76 +246,80 @@ class Limit:
     """With the largest settings; infinite if AWS raises the quota."""
     turn: str
     """How to raise the limit."""
+    known: Known
 
 
-def limits(measured: Measured, concurrency: int, largest: int) -> list[Limit]:
-    """Return all limits, the lowest first.
+def limits(measured: Measured) -> list[Limit]:
+    """Return all limits, the lowest first."""
+    quotas = measured.quotas
 
-    `concurrency` is the default concurrency of a function and `largest` the highest allowed one.
-    """
-    quotas, seconds = measured.quotas, measured.seconds
-    small = {role: seconds(role, 256, 1) for role in ("submission", "scheduler", "agent")}
-    large = {role: seconds(role, 512, 5) for role in small}
+    def full(role: str, of: Mapping[str, Functions]) -> float:
+        """The rate at which all instances of a role are busy, with full batches."""
+        settings = of[role]
+        seconds = measured.seconds(role, settings.memory, settings.batch)
+        return settings.instances / seconds
+
+    def both(role: str) -> tuple[float, float]:
+        return full(role, AS_IT_COMES), full(role, AT_MOST)
+
     alone, table = quotas["new_table_writes"], quotas["table_writes"]
-    lane = quotas["partition_writes"] / (BIRTH + LEFT)
-    all_of = [
-        each["submission"] + SCHEDULER_QUEUES * each["scheduler"] + AGENTS * each["agent"]
-        for each in (small, large)
-    ]
+    one = quotas["partition_writes"]
+    most_due = let_through(MOST_SHARDS, table // one, one)
+    small, large = (measured.seconds("agent", *each) for each in ((256, 1), (512, 5)))
+    all_of = needs_of(Profile(1), measured).at_once
     marked = MARK_INTERVAL / SECOND * quotas["partition_writes"] / AGENTS
     open_for = 2.0  # seconds for which a healthy order is open
     looked_ahead = 60 * SECOND / (open_for * measured.sending_ms(256) / 10)
     found = [
         Limit(
-            "each agent's instances, its service taking 100 ms",
-            concurrency / small["agent"], largest / large["agent"],
-            "`<Agent>Concurrency`, to 1000; more memory",
+            "agents", "each agent's instances, its service taking 100 ms", *both("agent"),
+            "`<Agent>Concurrency`, to 1000; more memory", "simulated",
         ),
         Limit(
-            "the scheduler's instances, for each of its queues",
-            concurrency / small["scheduler"], largest / large["scheduler"],
-            "`SchedulerConcurrency`, to 1000; more memory",
+            "scheduler", "the scheduler's instances, for each of its queues", *both("scheduler"),
+            "`SchedulerConcurrency`, to 1000; more memory", "simulated",
         ),
         Limit(
-            "submission's instances",
-            concurrency / small["submission"], largest / large["submission"],
-            "`SubmissionConcurrency`, to 1000",
+            "submission", "submission's instances", *both("submission"),
+            "`SubmissionConcurrency`, to 1000", "simulated",
         ),
         Limit(
-            "Lambda's instances in the account",
-            quotas["concurrency"] / all_of[0], float("inf"),
-            "ask AWS: Concurrent executions",
+            "account", "Lambda's instances in the account",
+            quotas["concurrency"] / all_of, float("inf"),
+            "ask AWS: Concurrent executions", "promised by AWS",
         ),
         Limit(
-            "a new TasksTable", alone / TABLE_UNITS, table / TABLE_UNITS,
+            "tasks", "a new TasksTable", alone / TABLE_UNITS, table / TABLE_UNITS,
             "pre-warm it, or double the traffic each half hour; then ask for the table's quota",
+            "simulated",
         ),
         Limit(
-            "a new due index, its keys spread evenly", alone / INDEX_UNITS, table / INDEX_UNITS,
-            "pre-warm it with its table; then ask for the table's quota",
+            "due", "a new due index, in 99 of 100 draws of its lanes' partitions",
+            let_through(SHARDS, alone // one, one), most_due,
+            "pre-warm it with its table; then `DueShards`", "simulated",
         ),
         Limit(
-            "a new OrdersTable", alone / ORDER_UNITS, table / ORDER_UNITS,
-            "pre-warm it; then ask for the table's quota",
+            "orders", "a new OrdersTable", alone / ORDER_UNITS, table / ORDER_UNITS,
+            "pre-warm it; then ask for the table's quota", "simulated",
         ),
         Limit(
-            "the open lanes of the due index", 16 * lane, 128 * lane,
-            "`DueShards`, 16 to 128; may be raised at any time",
+            "lanes", "a due index warm for 40,000 units, in as many draws",
+            let_through(SHARDS, table // one, one), most_due,
+            "`DueShards`, 16 to 128; may be raised at any time", "simulated",
         ),
         Limit(
-            "the row of the agents' marks, written by each instance every 5 s",
-            marked / small["agent"], marked / large["agent"],
-            "a second stack",
+            "marks", "the row of the agents' marks, written by each instance every 5 s",
+            marked / small, marked / large, "a second stack", "counted",
         ),
         Limit(
-            "a minute of look-ahead, orders open for 2 s",
+            "ahead", "a minute of look-ahead, orders open for 2 s",
             looked_ahead, looked_ahead * 16,
-            "`SupervisorMemory`, `SupervisorTimeoutSeconds`, `DueShards`",
+            "`SupervisorMemory`, `SupervisorTimeoutSeconds`, `DueShards`", "counted",
         ),
         Limit(
-            "a request queue's messages in flight",
-            quotas["in_flight"] / small["agent"], quotas["in_flight"] / small["agent"],
-            "ask AWS; a service that takes ten seconds meets it at a hundredth",
+            "in flight", "a request queue's messages in flight",
+            quotas["in_flight"] / small, quotas["in_flight"] / small,
+            "ask AWS; a service that takes ten seconds meets it at a hundredth", "promised by AWS",
         ),
     ]  # fmt: skip
     return sorted(found, key=lambda limit: limit.as_it_comes)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.scale.measure import concurrencies
 from benchmarks.scale.plan import (
     PROFILES,
     TIMEOUT,
@@ -14,6 +13,7 @@ from benchmarks.scale.plan import (
     shards_for,
 )
 from benchmarks.scale.quotas import load_quotas
+from benchmarks.scale.stacks import concurrencies
 from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.prices import load_prices
