@@ -40,7 +40,7 @@ AT_FIRST = 0.1
 """The share of a second's units that a partition has at first, so that a short run shows what too
 high a rate does to a partition that has nothing left."""
 MOST_ORDERS = 250_000
-"""A run has at most so many, which takes some 20 s and 200 MB."""
+"""A run has at most so many, which takes some 40 s and 200 MB."""
 ORDERS, TASKS, DUE = "OrdersTable", "TasksTable", "the due index"
 
 

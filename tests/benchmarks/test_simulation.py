@@ -295,6 +295,14 @@ def test_of_a_thousand_draws_990_let_through_what_the_plan_says() -> None:
     assert planned < half_let_through(16, 4, 1_000) < 1_000, "which is what even keys would do"
 
 
+def test_the_page_says_what_the_draws_let_through_and_how_far_plan_and_simulation_differ() -> None:
+    page = " ".join(PAGES[1].read_text(encoding="utf-8").split())
+    half, most = half_let_through(16, 4, 1_000), let_through(16, 4, 1_000)
+    assert f"let through {half:.0f} or more, and 99 of 100 at least {most:.0f}." in page
+    differ = max(abs(found / PLANNED[name] - 1) for name, found in FIGURES.carried.items())
+    assert f"differ by {differ:.0%}".replace("%", " %") in page
+
+
 def test_a_partition_that_has_more_lanes_is_full_sooner() -> None:
     one_lane = 1_000 / share_of_fullest(1, 10_000, seed=0)
     assert one_lane == pytest.approx(1_000 / 3), "the open lane of one shard, alone"
