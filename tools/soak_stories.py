@@ -1005,6 +1005,11 @@ class Story:
         did = self._stands(effect)
         if record.process_state is ProcessState.UNDO_ERROR:
             did = True
+        if (
+            record.process_state is ProcessState.UNDOING
+            and (record.not_before or 0) > self.world.now
+        ):
+            return  # a request may still act: it is too early to undo it by hand
         if not did:
             self.noes[effect] = len(self.world.processes.tokens.get((order_id, step), ()))
         self.world.operator.resolve(order_id, step, did=did, seen=task.version)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.definition.workflow import Archive, Retry, Step, Strategy, Undo
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Strategy, Undo
 from tests.support.fan_out_stories import FENCED, ONCE
 from tests.support.machine_world import World, begun, plan, step
 
@@ -154,6 +154,20 @@ def its_time_is_over_before_its_next_attempt() -> World:
     return world
 
 
+def its_undo_fits_no_more_and_its_mail_is_on_hold() -> World:
+    """The Start comes when the service may have forgotten the key that the undo would name."""
+    forgets = Compensation(fences_late_performs=True, key_lifetime=timedelta(minutes=10))
+    a = step("a", agent="other", compensation=forgets)
+    b = step("b", a, agent="slow")
+    world = begun(a, b, on_failure=Undo(), when_failed=(step("tell", agent="mail"),))
+    world.hold("slow", 3_600)
+    world.hold("mail", 3_600)
+    world.succeeds("a")
+    world.cancel()
+    world.wait(1_200).start()
+    return world
+
+
 def ends_early() -> World:
     a = step("a", compensation=FENCED)
     world = begun(a, step("b", a))
@@ -185,6 +199,7 @@ CLOSING_STORIES: list[Callable[[], World]] = [
     cancelled_and_then_undone,
     cancelled_quietly_between_two_steps,
     its_time_is_over_before_its_next_attempt,
+    its_undo_fits_no_more_and_its_mail_is_on_hold,
     ends_early,
     ends_early_with_an_undo,
 ]

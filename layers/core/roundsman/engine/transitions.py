@@ -366,8 +366,9 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
-    # Archived: nothing is undone without the plan. Active: another branch still performs.
-    (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
+    # Archived: nothing is undone without the plan. Active: another branch still performs. Retry:
+    # no undo fits under its key any more, and the closing step is parked.
+    (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, T.ARCHIVED),
     # Completed: a part of it was to be undone. Active, Retry: its closing steps run.
     (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, T.RETRY, T.COMPLETED, *_UNDO_ENDS),
     (T.UNDOING, TaskEvent.INSPECT): _to(T.PENDING, T.ACTIVE, T.ARCHIVED),
