@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from math import ceil
 from typing import cast
 
+from benchmarks.harness.calls import calls_counted
 from benchmarks.harness.meter import Counts, Meter
 from benchmarks.harness.orders import counted, order
 from benchmarks.harness.sizes import Value, item_bytes
+from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, metered_stack
 from roundsman.model.instants import SECOND
 from roundsman_console.facts.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
@@ -123,6 +127,21 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
             events = [order(f"ord-2{size:02d}{number}") for number in range(size)]
             orders[f"batch_{size}"] = Counted(counted(meter, *events), size)
         return Everything(orders, standing)
+
+
+def count_calls(endpoint: str) -> Counter[str]:
+    """Return the calls of Python functions of an order alone, by group of `harness.calls`.
+
+    Without a meter, which makes calls of its own in botocore.
+    """
+    with redirect_stdout(StringIO()), stack_on_the_engine(endpoint) as stack:
+        for warm_up in range(2):
+            stack.submit(order(f"ord-50{warm_up:02d}"))
+            stack.run_until_idle()
+        with calls_counted(stack) as found:
+            stack.submit(order("ord-5100"))
+            stack.run_until_idle()
+    return found
 
 
 def weigh_records(endpoint: str) -> RecordSize:

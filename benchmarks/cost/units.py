@@ -1,8 +1,9 @@
 """Counts DynamoDB units, SQS requests, invocations and log bytes of one order, by source."""
 
 from collections.abc import Mapping
+from platform import python_version
 
-from benchmarks.cost.counting import Counted, Everything, count_everything
+from benchmarks.cost.counting import Counted, Everything, count_calls, count_everything
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman_console.facts.cost.figures import OrderUse
 
@@ -32,14 +33,18 @@ def measure(setting: Setting) -> Report:
     """
     found = count_everything(setting.engine(), setting.say)
     again = count_everything(setting.engine(), lambda _: None)
+    calls, calls_again = count_calls(setting.engine()), count_calls(setting.engine())
     same = found.orders == again.orders and found.standing == again.standing
-    if not same:
+    if not same or calls != calls_again:
         raise AssertionError("two runs counted differently: see benchmarks/cost/counting.py")
-    return report(found)
+    return report(found, calls)
 
 
-def report(found: Everything) -> Report:
-    """Return the tables: each kind of order, and a busy one's units and requests by source."""
+def report(found: Everything, calls: Mapping[str, int]) -> Report:
+    """Return the tables: each kind of order, and a busy one's units, requests and calls by source.
+
+    `calls` are those of Python functions by what they are for.
+    """
     orders, busy = found.orders, found.counted["busy"]
     return Report(
         [
@@ -51,8 +56,12 @@ def report(found: Everything) -> Report:
             _places("Write units, busy", busy.counts.writes),
             _places("Read units, busy", busy.counts.reads),
             _requests(busy),
+            _calls(calls),
         ],
-        [*(f"{name}: {MEANT[name]}." for name in ORDERS), "Counted twice, the same both times."],
+        [
+            *(f"{name}: {MEANT[name]}." for name in ORDERS),
+            f"Counted twice, the same both times; calls with Python {python_version()}.",
+        ],
     )
 
 
@@ -75,3 +84,10 @@ def _requests(busy: Counted) -> Table:
     rows = [[name, *(amount(each[name]) for each in kinds)] for name in names]
     rows.append(["in all", *(amount(sum(each.values())) for each in kinds)])
     return Table("SQS requests, busy", ("", "sends", "receives", "deletes"), rows)
+
+
+def _calls(calls: Mapping[str, int]) -> Table:
+    total = sum(calls.values())
+    rows = [[name, amount(count), f"{count / total:.0%}"] for name, count in calls.items()]
+    rows.append(["in all", amount(total), "100%"])
+    return Table("Calls of Python functions, busy", ("", "calls", "share"), rows)
