@@ -26,9 +26,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, wraps
 from threading import Lock
-from typing import ParamSpec, TextIO, TypeVar
+from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.logging.formatter import THREAD_LOCAL_KEYS
 from aws_lambda_powertools.metrics import EphemeralMetrics, Metrics, MetricUnit
 
 from roundsman.model.task import item_place, step_of
@@ -47,15 +48,15 @@ _WITH_SERVICE = "with_service"
 """A field of a log record, not of the line: whether the line names the service."""
 
 
-class _StandardOutput(logging.StreamHandler[TextIO]):
+class _StandardOutput(logging.Handler):
     """Writes to the current `sys.stdout`, not to the one at the time of its creation."""
 
-    def __init__(self) -> None:
-        logging.Handler.__init__(self)
-
-    @property
-    def stream(self) -> TextIO:  # type: ignore[override]  # StreamHandler has an attribute here
-        return sys.stdout
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stdout.write(self.format(record) + "\n")
+            sys.stdout.flush()
+        except Exception:  # noqa: BLE001  # as in every handler: a line must not end the work
+            self.handleError(record)
 
 
 def logger() -> Logger:
@@ -111,15 +112,12 @@ def step_keys(name: str) -> dict[str, str | int]:
 @contextmanager
 def log_keys(**fields: str | int | None) -> Iterator[None]:
     """Add these fields to each line that this thread logs inside; then restore the old ones."""
-    log = logger()
-    before = log.thread_safe_get_current_keys()
-    hidden = {name: before[name] for name in fields if name in before}
-    log.thread_safe_append_keys(**fields)
+    # In the variable of Powertools, so that they are also on the lines of an application's Logger.
+    before = THREAD_LOCAL_KEYS.set({**THREAD_LOCAL_KEYS.get(), **fields})
     try:
         yield
     finally:
-        log.thread_safe_remove_keys(fields)
-        log.thread_safe_append_keys(**hidden)
+        THREAD_LOCAL_KEYS.reset(before)
 
 
 def observed(handler: Callable[P, R]) -> Callable[P, R]:
