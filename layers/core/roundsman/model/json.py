@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
+from types import NoneType
 from typing import Never, TypeAlias
 
 from roundsman.model.checks import quoted_name
@@ -20,6 +21,8 @@ MAX_DEPTH = 24  # DynamoDB allows 32 levels in an item; a result is nested some 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
+
+_SCALARS = (str, int, float, NoneType)
 
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels; send fewer levels"
 _TOO_MANY_DIGITS = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
@@ -120,7 +123,9 @@ def numbers_that_lose_digits(text: str) -> list[str]:
 def _lossy(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _lossy(inner, f"{path}.{quoted_name(name)}" if path else quoted_name(name))
+            if not isinstance(inner, _SCALARS):
+                place = quoted_name(name)
+                yield from _lossy(inner, f"{path}.{place}" if path else place)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _lossy(inner, f"{path}[{index}]")
@@ -141,8 +146,11 @@ def _finite(text: str) -> float:
 
 def _containers(items: Iterable[Json]) -> list[Iterable[Json]]:
     """Return the arrays and the values of the objects among the items."""
-    found = (item.values() if isinstance(item, Mapping) else item for item in items)
-    return [item for item in found if isinstance(item, Iterable) and not isinstance(item, str)]
+    return [
+        item.values() if isinstance(item, Mapping) else item
+        for item in items
+        if not isinstance(item, _SCALARS)
+    ]
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -163,11 +171,11 @@ def copied(value: Json) -> Json:
 
     Code of the application gets a copy of what is used again: it may change what it gets.
     """
+    if isinstance(value, _SCALARS):
+        return value
     if isinstance(value, Mapping):
         return {name: copied(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [copied(inner) for inner in value]
-    return value
+    return [copied(inner) for inner in value]
 
 
 def levels(value: Json) -> int:

@@ -6,6 +6,7 @@ ready, wait for a time, be parked, be asleep, or await its signal.
 """
 
 from enum import StrEnum
+from typing import Self
 
 
 class TaskState(StrEnum):
@@ -57,40 +58,45 @@ class SituationName(StrEnum):
     Each belongs to one state of the pattern. `roundsman.model.situations` has their values.
     """
 
-    NOT_BEGUN = "not begun"
-    """The steps before it are not done, or it was not looked at yet."""
-    READY = "ready"
-    """It is to be claimed: a Start was sent."""
-    WAITS = "waits"
-    """It waits for a time: for its next attempt."""
-    PARKED = "parked"
-    """It waits for an agent that takes no work."""
-    ASLEEP = "asleep"
-    """It is a sleep, which ends by itself."""
-    AWAITS_SIGNAL = "awaits its signal"
-    """It waits for a signal, which ends it."""
-    AT_AGENT = "at its agent"
-    """Its request was sent, or is about to be."""
-    AWAITS_CALLBACK = "awaits its callback"
-    """Its agent has asked somebody, whose answer ends the attempt."""
-    PROCESSED = "processed"
-    AWAITS_RESULT = "awaits its result"
-    """It is done, but its result was left out of the record, and what comes after it waits."""
-    SKIPPED = "skipped"
-    FAILED = "failed"
-    UNDO_READY = "undo ready"
-    """Its undo is to be claimed, after the undos of the steps that follow it."""
-    UNDO_WAITS = "undo waits"
-    """Its undo waits for a time: for its next attempt, or until no request can act any more."""
-    UNDO_PARKED = "undo parked"
-    UNDO_AT_AGENT = "undo at its agent"
-    UNDONE = "undone"
-    UNDO_FAILED = "undo failed"
+    state: ProcessState
+    """The state of the pattern that the situation belongs to."""
 
-    @property
-    def state(self) -> ProcessState:
-        """The state of the pattern that the situation belongs to."""
-        return _STATE_OF[self]
+    def __new__(cls, name: str, state: ProcessState) -> Self:
+        """Define a situation: its name, and the state of the pattern that it belongs to."""
+        found = str.__new__(cls, name)
+        found._value_ = name
+        found.state = state
+        return found
+
+    NOT_BEGUN = "not begun", ProcessState.PENDING
+    """The steps before it are not done, or it was not looked at yet."""
+    READY = "ready", ProcessState.PENDING
+    """It is to be claimed: a Start was sent."""
+    WAITS = "waits", ProcessState.PENDING
+    """It waits for a time: for its next attempt."""
+    PARKED = "parked", ProcessState.PENDING
+    """It waits for an agent that takes no work."""
+    ASLEEP = "asleep", ProcessState.PENDING
+    """It is a sleep, which ends by itself."""
+    AWAITS_SIGNAL = "awaits its signal", ProcessState.PENDING
+    """It waits for a signal, which ends it."""
+    AT_AGENT = "at its agent", ProcessState.PROCESSING
+    """Its request was sent, or is about to be."""
+    AWAITS_CALLBACK = "awaits its callback", ProcessState.PROCESSING
+    """Its agent has asked somebody, whose answer ends the attempt."""
+    PROCESSED = "processed", ProcessState.PROCESSED
+    AWAITS_RESULT = "awaits its result", ProcessState.PROCESSED
+    """It is done, but its result was left out of the record, and what comes after it waits."""
+    SKIPPED = "skipped", ProcessState.SKIPPED
+    FAILED = "failed", ProcessState.ERROR
+    UNDO_READY = "undo ready", ProcessState.UNDOING
+    """Its undo is to be claimed, after the undos of the steps that follow it."""
+    UNDO_WAITS = "undo waits", ProcessState.UNDOING
+    """Its undo waits for a time: for its next attempt, or until no request can act any more."""
+    UNDO_PARKED = "undo parked", ProcessState.UNDOING
+    UNDO_AT_AGENT = "undo at its agent", ProcessState.UNDOING
+    UNDONE = "undone", ProcessState.UNDONE
+    UNDO_FAILED = "undo failed", ProcessState.UNDO_ERROR
 
 
 IDLE = (SituationName.NOT_BEGUN, SituationName.READY, SituationName.WAITS, SituationName.PARKED)
@@ -111,15 +117,3 @@ OF_UNDO = frozenset(
     }
 )
 """The situations of a step that is being undone, or was."""
-
-_STATE_OF = {
-    **dict.fromkeys((*IDLE, *WITHOUT_AGENT), ProcessState.PENDING),
-    **dict.fromkeys(BUSY, ProcessState.PROCESSING),
-    SituationName.PROCESSED: ProcessState.PROCESSED,
-    SituationName.AWAITS_RESULT: ProcessState.PROCESSED,
-    SituationName.SKIPPED: ProcessState.SKIPPED,
-    SituationName.FAILED: ProcessState.ERROR,
-    **dict.fromkeys((*UNDO_IDLE, SituationName.UNDO_AT_AGENT), ProcessState.UNDOING),
-    SituationName.UNDONE: ProcessState.UNDONE,
-    SituationName.UNDO_FAILED: ProcessState.UNDO_ERROR,
-}

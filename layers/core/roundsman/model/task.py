@@ -746,7 +746,7 @@ class Task:
 
     def last_used_round(self, name: str) -> int:
         """Return the last round of a step that the task does not have any more; 0 for others."""
-        return max(self.used_rounds.get(one, 0) for one in (name, step_of(name)))
+        return max(self.used_rounds.get(name, 0), self.used_rounds.get(step_of(name), 0))
 
     def input(self, order: Json, corrections: int | None = None) -> Json:
         """Return the order with the task's first `corrections` corrections; None: with all.

@@ -217,8 +217,11 @@ class Reply(AttemptResult):
         )
 
 
+_OF_ATTEMPT = tuple(one.name for one in fields_of(AttemptResult))
+
+
 def _values(ended: AttemptResult) -> dict[str, object]:
-    return {one.name: getattr(ended, one.name) for one in fields_of(AttemptResult)}
+    return {name: getattr(ended, name) for name in _OF_ATTEMPT}
 
 
 class ReplyError(NamedTuple):
