@@ -546,7 +546,9 @@ def orders_of_open_tasks_that_expire(patch: Patch) -> None:
     patch.setattr(
         DynamoStore,
         "_order_write",
-        lambda self, task, *keys: [] if task.expires_at is None else write(self, task, *keys),
+        lambda self, before, task, *keys: (
+            [] if task.expires_at is None else write(self, before, task, *keys)
+        ),
     )
 
 

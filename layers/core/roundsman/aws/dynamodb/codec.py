@@ -151,7 +151,7 @@ def enumeration(kind: type[E]) -> "Kind[ItemReader, Value, E]":
     return Kind(
         any_of(kind),
         lambda reader, name: reader.one_of(kind, name),
-        lambda value: text(value.value),
+        lambda value: text(str(value)),
     )
 
 
@@ -510,9 +510,8 @@ def rows_of(task: Task) -> int:
 
 def result_rows_of(task: Task) -> int:
     """How many rows have results of the task that were left out of its record."""
-    kept = (one.left_out for one in task.steps.values())
-    rows = (one.row for one in kept if one is not None and one.row is not None)
-    return 1 + max(rows, default=-1)
+    kept = [one.left_out for one in task.steps.values() if one.left_out is not None]
+    return 1 + max((one.row for one in kept if one.row is not None), default=-1)
 
 
 def outcome_attribute(task: Task) -> Item:

@@ -218,17 +218,18 @@ def is_larger(item: "Mapping[str, Value]", limit: int) -> bool:
     """Whether the item has more than `limit` bytes, as AWS bills them."""
     size = 0
     for name, value in item.items():
-        size += _text_bytes(name) + _size(value)
+        size += len(name) + _size(value)
         if size > limit:
             return True
     return False
 
 
 def item_bytes(item: "Mapping[str, Value]") -> int:
-    """The size of an item in bytes, as AWS bills it."""
+    """The size of an item in bytes, as AWS bills it. Its names are those of fields and of steps,
+    which are ASCII."""
     size = 0
     for name, value in item.items():
-        size += _text_bytes(name) + _size(value)
+        size += len(name) + _size(value)
     return size
 
 

@@ -238,7 +238,7 @@ def _taken_over(
 
 def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledRow]) -> Item:
     if not rows:
-        return task_item(replace(task, steps=steps))
+        return task_item(task)
     elsewhere = {name for row in rows for name in row.added}
     added = {name: one for name, one in task.added.items() if name not in elsewhere}
     item = task_item(replace(task, steps=steps, added=added))

@@ -10,7 +10,7 @@ The lasting values of a step are in the same map, as StepRecord declares them
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeAlias
 
 from roundsman.model.field_table import Stored
@@ -162,15 +162,13 @@ def _of_attempt(attempt: UnderWay) -> Values:
 
 def step_record(found: StoredSituation, lasting: Values) -> StepRecord:
     """Return the step that is stored with this situation and these lasting values."""
-    record = StepRecord(**lasting)
-    operation, situation = _situation(found, record)
-    granted = record.granted
-    if not isinstance(situation, UnderWay | Ended):
-        granted += found.extra  # older code keeps the time that was added until the next claim
-    return replace(record, operation=operation, situation=situation, granted=granted)
+    operation, situation = _situation(found, lasting)
+    if not isinstance(situation, UnderWay | Ended):  # older code keeps the time that was added
+        lasting["granted"] += found.extra  # until the next claim
+    return StepRecord(operation=operation, situation=situation, **lasting)
 
 
-def _situation(found: StoredSituation, record: StepRecord) -> tuple[Operation, Situation]:
+def _situation(found: StoredSituation, lasting: Values) -> tuple[Operation, Situation]:
     state = found.process_state
     if state in _ENDS:
         operation, how = _ENDS[state]
@@ -178,7 +176,7 @@ def _situation(found: StoredSituation, record: StepRecord) -> tuple[Operation, S
             how = End.AWAITS_RESULT
         request_may_act = operation == PERFORM and how is not End.SKIPPED
         return operation, Ended(how=how, until=found.complete_by if request_may_act else None)
-    by = _limit(found, record)
+    by = _limit(found, lasting)
     if state is ProcessState.PROCESSING:
         return PERFORM, _under_way(found, by, waiting=found.waiting)
     if state is ProcessState.PENDING:
@@ -188,9 +186,14 @@ def _situation(found: StoredSituation, record: StepRecord) -> tuple[Operation, S
     return UNDO, _idle(found, by) or Ready(claim_by=by)
 
 
-def _limit(found: StoredSituation, record: StepRecord) -> int:
+def _limit(found: StoredSituation, lasting: Values) -> int:
     """The time limit; if it is missing, the last instant that is known of the step."""
-    known = (found.complete_by, found.not_before, record.finished_at, record.started_at)
+    known = (
+        found.complete_by,
+        found.not_before,
+        lasting["finished_at"],
+        lasting["started_at"],
+    )
     return next((at for at in known if at is not None), LONG_OVER)
 
 

@@ -311,19 +311,19 @@ class DynamoStore:
         rows, the transaction's `ClientRequestToken` makes the repeat succeed.)
         """
         condition = {":seen": number(seen), ":created": number(task.created_at)}
-        of_order = self._order_write(task, search)
-        task = with_order_expiry(task, self._retention)
-        division = divide(task)
-        of_rows = self._row_writes(task, division)
-        of_rows += self._input_writes(task, inputs)
-        of_rows += result_writes(self._tasks, task, removed=removed_at_once(task))
+        before, task = task, with_order_expiry(task, self._retention)
+        of_order = self._order_write(before, task, search)
+        division, removed = divide(task), removed_at_once(task)
+        of_rows = self._row_writes(task, division, removed=removed)
+        of_rows += self._input_writes(task, inputs, removed=removed)
+        of_rows += result_writes(self._tasks, task, removed=removed)
         beside = [*of_rows, *self._history_writes(task, history, ROWS_A_DECISION - len(of_rows))]
         doing = f"storing the task {task.task_id}"
         try:
             with aws_errors(doing):
                 if beside or of_order:
                     self._save_together(task, division, condition, [*of_order, *beside])
-                elif removed_at_once(task):
+                elif removed:
                     self._client.delete_item(
                         TableName=self._tasks,
                         Key={"TaskId": text(task.task_id)},
@@ -347,17 +347,20 @@ class DynamoStore:
                 return Superseded()
         return Saved()
 
-    def _row_writes(self, task: Task, division: Division) -> "list[TransactWriteItemTypeDef]":
+    def _row_writes(
+        self, task: Task, division: Division, *, removed: bool
+    ) -> "list[TransactWriteItemTypeDef]":
         """The writes of rows of settled steps that belong to a write of the task.
 
-        They add and remove rows, and give those that stay the expiry of the task.
+        They add and remove rows, and give those that stay the expiry of the task. `removed`: it
+        removes the record.
         """
-        kept, removed, added = division.kept, division.removed, division.added
-        if removed_at_once(task):
-            kept, removed, added = (), task.settled, None
+        kept, gone, added = division.kept, division.removed, division.added
+        if removed:
+            kept, gone, added = (), task.settled, None
         writes: list[TransactWriteItemTypeDef] = [
             {"Delete": {"TableName": self._tasks, "Key": row_key(task.task_id, row)}}
-            for row in removed
+            for row in gone
         ]
         for row in kept:
             if _seconds(row.expires_at) == _seconds(task.expires_at):
@@ -377,24 +380,26 @@ class DynamoStore:
         return writes
 
     def _input_writes(
-        self, task: Task, inputs: Mapping[str, Json]
+        self, task: Task, inputs: Mapping[str, Json], *, removed: bool
     ) -> "list[TransactWriteItemTypeDef]":
-        """The writes of rows of inputs that belong to a write of the task."""
+        """The writes of rows of inputs that belong to a write of the task. `removed`: it removes
+        the record."""
         if not task.added and not task.input_rows.count:
             return []
-        return row_writes(self._tasks, task, inputs, removed=removed_at_once(task))
+        return row_writes(self._tasks, task, inputs, removed=removed)
 
     def _order_write(
-        self, task: Task, search: tuple[str, ...] | None = None
+        self, before: Task, task: Task, search: tuple[str, ...] | None = None
     ) -> "list[TransactWriteItemTypeDef]":
         """The write of the order row that belongs to a write of the task; empty if there is none.
 
-        It gives the row its expiry when the task is over, and takes it back when it is not. It
-        replaces the search keys of the order, unless they are None.
+        It gives the row its expiry when the task is over, and takes it back when it is not: as
+        `task` is a result of `with_order_expiry`, and `before` was given to it. It replaces the
+        search keys of the order, unless they are None.
         """
         sets: Item = {}
         gone: list[str] = []
-        if with_order_expiry(task, self._retention).order_expires != task.order_expires:
+        if task.order_expires != before.order_expires:
             expires_at = order_expiry(task, self._retention or 0)
             if expires_at is None:
                 gone.append("ExpiresAt")
@@ -531,13 +536,13 @@ class DynamoStore:
         """
         # While something is owed, the order has no expiry: a `save` has taken it back.
         task = replace(task, order_expires=False)
-        of_order = self._order_write(task)
-        task = with_order_expiry(task, self._retention)
+        before, task = task, with_order_expiry(task, self._retention)
+        of_order = self._order_write(before, task)
         rows: list[TransactWriteItemTypeDef] = []
         if not _is_open(task.lane):
-            rows += self._row_writes(task, Division({}, task.settled))
-            rows += self._input_writes(as_stored_open(task), {})
             removed = removed_at_once(task)
+            rows += self._row_writes(task, Division({}, task.settled), removed=removed)
+            rows += self._input_writes(as_stored_open(task), {}, removed=removed)
             rows += result_writes(self._tasks, results_as_stored_open(task), removed=removed)
         if removed_at_once(task):
             return self._remove(task, of_order, rows)
