@@ -212,10 +212,10 @@ def nobody_minds_holds_on_orders(patch: Patch) -> None:
 def waits_that_are_ignored(patch: Patch) -> None:
     ready = steps._is_ready
 
-    def at_once(context: DecisionContext, step: StepPlan) -> bool:
+    def at_once(context: DecisionContext, plan: Plan, step: StepPlan) -> bool:
         record = context.decision.step(step.name)
         waits = record.process_state is ProcessState.PENDING and record.held_since is None
-        return ready(context, step) or (waits and context.is_unblocked(step))
+        return ready(context, plan, step) or (waits and context.is_unblocked(step))
 
     patch.setattr(steps, "_is_ready", at_once)
 

@@ -352,7 +352,7 @@ class Client:
             body = succeeded_reply(token, result, clock=now)
         except ValueError as error:
             raise InvalidCall(f"The result cannot be sent: {str(error).rstrip('.')}.") from error
-        why = None if planned is None else planned.too_long(read_reply(body).result)
+        why = None if planned is None else planned.too_long(size_in_bytes(read_reply(body).result))
         if why is not None:
             raise InvalidCall(f"The result cannot be sent: {why}.")
         self._reply(body)

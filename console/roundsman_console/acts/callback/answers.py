@@ -14,7 +14,7 @@ from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
 from roundsman.errors import InvalidToken, NotWaiting, PermanentError, RoundsmanError
 from roundsman.model.events import Outcome
-from roundsman.model.json import Json
+from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task, idempotency_key
 from roundsman.wire.messages import Reply, read_reply
@@ -136,7 +136,7 @@ class AnswerVerb(StackVerb):
         reply = read_reply(body)
         task, plan = find_task(stack, reply.task_id)
         step = plan.steps.get(reply.step) if plan is not None else None
-        stale = _stale(task, reply) or (step and step.too_long(reply.result))
+        stale = _stale(task, reply) or (step and step.too_long(size_in_bytes(reply.result)))
         if stale is not None:
             sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {stale}."
             return _result(reply, task, CommandOutcome.REFUSED, sentence)

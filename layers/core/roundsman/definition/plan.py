@@ -37,7 +37,7 @@ from roundsman.definition.workflow import (
     Workflow,
 )
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json, sha256, size_in_bytes
+from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import LARGEST_SIGNAL
 from roundsman.model.states import TaskState
@@ -233,9 +233,8 @@ class StepPlan:
     closes: bool = False
     """It is a closing step: it runs when its task has come to an end, before that is stored."""
 
-    def too_long(self, result: Json) -> str | None:
-        """Why the result is longer than the plan allows, in words; None if it is not."""
-        size = size_in_bytes(result)
+    def too_long(self, size: int) -> str | None:
+        """Why a result of so many bytes is longer than the plan allows; None if it is not."""
         if size <= self.result_limit:
             return None
         return f"the result has {size} bytes; the plan allows {self.result_limit}"

@@ -23,9 +23,25 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import SKEW, second
 from roundsman.model.record_limits import MOST_ADDED_UNDOS
-from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
+from roundsman.model.situations import (
+    AwaitsCallback,
+    End,
+    Ended,
+    NotBegun,
+    Ready,
+    ToBegin,
+    WaitsUntil,
+)
 from roundsman.model.states import SETTLED, ProcessState
-from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, item_place, step_of
+from roundsman.model.task import (
+    UNDO,
+    AfterUndo,
+    Effect,
+    StepError,
+    StepRecord,
+    item_place,
+    step_of,
+)
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
@@ -118,9 +134,11 @@ def _include_restored(context: DecisionContext) -> list[str]:
 
 def ready_to_undo(context: DecisionContext) -> list[StepPlan]:
     """The steps whose undo can be claimed now."""
+    ready = [one for one in context.plan.steps.values() if _is_ready(context, one)]
+    if not ready:
+        return []
     waiting = _with_successors_unfinished(context)
-    steps = context.plan.steps.values()
-    return [one for one in steps if _is_ready(context, one) and not _waits(context, one, waiting)]
+    return [one for one in ready if not _waits(context, one, waiting)]
 
 
 def _waits(context: DecisionContext, step: StepPlan, waiting: Container[str]) -> bool:
@@ -348,6 +366,6 @@ def _is_finished(context: DecisionContext, step: StepPlan) -> bool:
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    if record.process_state is not ProcessState.UNDOING or record.under_way:
+    if record.operation != UNDO or not isinstance(record.situation, ToBegin):
         return False
     return record.not_before is None or record.not_before <= context.now

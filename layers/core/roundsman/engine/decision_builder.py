@@ -47,6 +47,7 @@ from roundsman.model.task import (
     CLOSING_FAILED,
     PERFORM,
     UNDO,
+    UNTOUCHED,
     Effect,
     StepError,
     StepRecord,
@@ -92,6 +93,11 @@ class DecisionBuilder:
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
         return self._steps.get(name) or self.task.untouched(name)
+
+    def situation(self, name: str) -> Situation:
+        """What the step does or waits for, with the changes so far."""
+        record = self._steps.get(name, UNTOUCHED)
+        return record.situation
 
     def change(self, name: str, values: StepValues) -> None:
         """Set lasting values of the step, and leave its situation as it is."""
@@ -149,7 +155,7 @@ class DecisionBuilder:
         transition = step_transition(before.situation_name, event)
         if not isinstance(transition, Transition):
             raise TypeError(f"{event.value!r} changes nothing about a step {before.situation_name}")
-        after = replace(values.of(before), operation=transition.operation, situation=to)
+        after = replace(before, **values.values, operation=transition.operation, situation=to)
         check_step_move(before.situation_name, event, after.situation_name)
         self._steps[name] = after_event(before, after, event, transition.counts, self.now)
 

@@ -40,8 +40,8 @@ def due_reminders(context: DecisionContext) -> list[tuple[StepPlan, AwaitsCallba
     """
     if context.decision.ending is not None:
         return []
-    found = ((step, _due_wait(context, step)) for step in context.plan.steps.values())
-    return [(step, wait) for step, wait in found if wait is not None]
+    steps = context.plan.steps.values()
+    return [(one, wait) for one in steps if (wait := _due_wait(context, one)) is not None]
 
 
 def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
@@ -58,7 +58,7 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
 
 def _due_wait(context: DecisionContext, step: StepPlan) -> AwaitsCallback | None:
     """The wait whose reminder is due; None if the wait is over, or if its answer may wait."""
-    wait = context.decision.step(step.name).situation
+    wait = context.decision.situation(step.name)
     if not isinstance(wait, AwaitsCallback) or wait.late_since is not None:
         return None
     due = wait.remind_at is not None and wait.remind_at <= context.now < wait.until

@@ -1,6 +1,6 @@
 """Builds the request of a claim from the task's record, so that it can be sent again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
@@ -42,7 +42,8 @@ def request_for(
     undoes = operation == UNDO
     order = task.input(order, record.corrections)  # an undo has the input of its perform
     item = item_of(plan, task, step, order)
-    results = _results_for(plan, task, step)
+    before = _steps_for(plan, step)
+    results = _results_for(plan, task, step, before)
     return AgentRequest(
         task_id=task.task_id,
         workflow=task.workflow,
@@ -59,8 +60,8 @@ def request_for(
         item=item,
         step_input=step_input,
         results=results,
-        left_out=_left_out_for(plan, task, step),
-        unanswered=_unanswered_for(plan, task, step),
+        left_out=_left_out_for(task, {*before, step}),
+        unanswered=_unanswered_for(task, before),
         ending=_ending_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
@@ -104,22 +105,21 @@ def agent_of(plan: Plan, task: Task, step: str) -> str:
     return task.step(step).agent or plan.for_task(task).steps[step].agent
 
 
-def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
-    """The results of the steps before this one; for an undo also the step's own, if it is known.
+def _results_for(plan: Plan, task: Task, step: str, before: Set[str]) -> Mapping[str, Json]:
+    """The results of the steps `before` this one; for an undo also the step's own, if it is known.
 
     The result of a fan-out is a list. An item's own result is under the name of the item. An added
     step gets the results of those that it comes directly after, so that many steps one after the
     other do not get all of them again and again.
     """
     record, adder = task.step(step), plan.steps[step].added_by
-    names = _steps_for(plan, step)
-    found: dict[str, Json] = {}
+    names, found = before, dict[str, Json]()
     if adder is not None and item_place(adder) is not None:
-        names.discard(adder)  # the other items may not be done yet
+        names = before - {adder}  # the other items may not be done yet
         if task.step(adder).left_out is None:
             found[adder] = task.step(adder).result
-    before = {name if name in task.added else step_of(name) for name in names}
-    found |= {name: result for name, result in results(plan, task).items() if name in before}
+    read = {name if name in task.added else step_of(name) for name in names}
+    found |= {name: result for name, result in results(plan, task).items() if name in read}
     if plan.steps[step].closes:
         found |= _results_undone(task)
     if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
@@ -136,15 +136,13 @@ def _results_undone(task: Task) -> dict[str, Json]:
     }
 
 
-def _left_out_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
+def _left_out_for(task: Task, names: Set[str]) -> tuple[str, ...]:
     """The steps whose results the request would have, if they had not been left out."""
-    names = {*_steps_for(plan, step), step}
     return tuple(sorted(name for name in names if task.step(name).left_out is not None))
 
 
-def _unanswered_for(plan: Plan, task: Task, step: str) -> tuple[str, ...]:
-    """The steps before this one whose results are no answers that came."""
-    names = _steps_for(plan, step)
+def _unanswered_for(task: Task, names: Set[str]) -> tuple[str, ...]:
+    """Those of these steps whose results are no answers that came."""
     return tuple(sorted(name for name in names if task.step(name).unanswered))
 
 
@@ -158,9 +156,9 @@ def _ending_for(plan: Plan, task: Task, step: str) -> EndOfTask | None:
     return EndOfTask(closing.end.value, ending.step, error, tuple(undone))
 
 
-def _steps_for(plan: Plan, step: str) -> set[str]:
+def _steps_for(plan: Plan, step: str) -> Set[str]:
     """The steps whose results the request of this step has. A closing step has those of all."""
     one = plan.steps[step]
     if one.closes:
         return {*plan.steps} - {step}
-    return {*(plan.before(step) if one.added_by is None else one.after)}
+    return plan.before(step) if one.added_by is None else frozenset(one.after)

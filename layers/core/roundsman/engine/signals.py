@@ -94,7 +94,7 @@ def end_overdue_waits(context: DecisionContext) -> None:
     for step in context.plan.steps.values():
         if context.decision.ending is not None:
             return
-        waits = context.decision.step(step.name).situation
+        waits = context.decision.situation(step.name)
         if isinstance(waits, AwaitsSignal) and waits.until <= context.now:
             lasted = format_duration(waits.until - waits.since)
             said = f"no signal {step.signal} has come within {lasted}"

@@ -57,7 +57,7 @@ def wake(context: DecisionContext) -> None:
     if context.decision.ending is not None:
         return
     for step in context.plan.steps.values():
-        asleep = context.decision.step(step.name).situation
+        asleep = context.decision.situation(step.name)
         if isinstance(asleep, Asleep) and asleep.until <= context.now:
             _wake(context, step, "its sleep is over")
 

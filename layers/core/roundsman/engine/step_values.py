@@ -93,8 +93,8 @@ def _may_be_answered(after: StepRecord, event: StepEvent) -> bool:
 
 def _is_left_out(before: StepRecord, after: StepRecord) -> bool:
     """Whether the step is an item that is left out, and its undo goes on."""
-    undone_on = before.process_state is after.process_state is ProcessState.UNDOING
-    return undone_on and before.after_undo is AfterUndo.SKIPPED
+    left_out = before.after_undo is AfterUndo.SKIPPED
+    return left_out and before.process_state is after.process_state is ProcessState.UNDOING
 
 
 def _polling(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from roundsman.definition.expressions import is_true
-from roundsman.definition.plan import SignalPlan, StepPlan
+from roundsman.definition.plan import Plan, SignalPlan, StepPlan
 from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.claims import claim
 from roundsman.engine.decision_context import DecisionContext
@@ -11,6 +11,7 @@ from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items,
 from roundsman.engine.history import POLLED
 from roundsman.engine.left_out import complete_without_result, left_out_of
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.quorums import is_unblocked
 from roundsman.engine.signals import await_signal
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.step_values import step_values
@@ -18,15 +19,18 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.situations import End, Ended, NotBegun, WithoutAgent
-from roundsman.model.states import ProcessState
-from roundsman.model.task import EarlyEnd, Effect, StepError, StepToAdd
+from roundsman.model.situations import End, Ended, NotBegun, ToBegin
+from roundsman.model.task import PERFORM, EarlyEnd, Effect, StepError, StepToAdd
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
     """The steps that can be claimed now; while the task is ending, only its closing steps."""
-    steps = context.plan.steps.values()
-    return [one for one in steps if context.performs(one.name) and _is_ready(context, one)]
+    plan = context.plan
+    return [
+        one
+        for one in plan.steps.values()
+        if context.performs(one.name) and _is_ready(context, plan, one)
+    ]
 
 
 def set_start_deadlines(context: DecisionContext) -> None:
@@ -167,14 +171,13 @@ def stop_unneeded(context: DecisionContext) -> None:
         skip_the_rest(context)
 
 
-def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
+def _is_ready(context: DecisionContext, plan: Plan, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    begun = isinstance(record.situation, WithoutAgent)
-    if begun or record.process_state is not ProcessState.PENDING:
+    if record.operation != PERFORM or not isinstance(record.situation, NotBegun | ToBegin):
         return False
     if record.not_before is not None and record.not_before > context.now:
         return False
-    return context.is_unblocked(step)
+    return is_unblocked(plan, context.decision.step, step)
 
 
 def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
@@ -224,7 +227,7 @@ def too_large(
     `limit` is the maximum size of the result in bytes; None for that of the plan.
     """
     size = size_in_bytes(result)
-    if limit is None and (why := step.too_long(result)) is not None:
+    if limit is None and (why := step.too_long(size)) is not None:
         return why
     if limit is not None and size > limit:
         return f"the result has {size} bytes; {limit} fit"

@@ -83,10 +83,10 @@ def _effective_state(task: Task, record: StepRecord) -> ProcessState:
 
     A step that is undone while its task goes on counts as Processing or Pending, not as Undoing.
     """
-    ends_in_undo = task.ending is not None and task.ending.undo
-    if record.process_state is ProcessState.UNDOING and not ends_in_undo:
+    ends_in_undo, state = task.ending is not None and task.ending.undo, record.process_state
+    if state is ProcessState.UNDOING and not ends_in_undo:
         return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
-    return record.process_state
+    return state
 
 
 def _is_unfinished(plan: Plan | None, task: Task, ending: Termination) -> bool:
