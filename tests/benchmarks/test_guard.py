@@ -4,9 +4,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.cost.counting import BATCHES, Everything, count_everything
+from benchmarks.cost.counting import BATCHES, Everything, count_calls, count_everything
 from benchmarks.cost.growth import grown
 from benchmarks.cost.guard import RISEN, call_complaints, complaints, standing_complaints
+from benchmarks.harness.calls import BOTOCORE, POWERTOOLS
 from benchmarks.harness.stand_ins import WorkflowShape
 from roundsman_console.facts.cost.figures import OrderUse, load_figures
 
@@ -17,6 +18,12 @@ MOST_WRITE_UNITS_OF_SIXTY_ADDED = 460
 MOST_READ_UNITS_OF_SIXTY_ADDED = 54
 """The units of an order of sixty steps of which each adds the next one. Without rows of settled
 steps it would have 523 write units."""
+
+MOST_CALLS = 39_500
+MOST_OWN_CALLS = 9_300
+"""The calls of Python functions of an order of four steps, in all and without those of botocore and
+Powertools: some percent more than Python 3.11 makes. Later versions make fewer of the same code,
+because there a comprehension is no call."""
 
 AN_ORDER = OrderUse(
     write_units=13, read_units=7, sqs_requests=30, statuses=0, invocations=10, log_bytes=5_000
@@ -50,6 +57,16 @@ def test_a_step_that_is_added_at_run_time_costs_no_more_than_was_measured(
     [found] = grown(dynamodb_endpoint, [WorkflowShape(1, added=60)])
     assert found.counts.write_units <= MOST_WRITE_UNITS_OF_SIXTY_ADDED
     assert found.counts.read_units <= MOST_READ_UNITS_OF_SIXTY_ADDED
+
+
+@pytest.mark.engine
+def test_an_order_makes_no_more_calls_of_python_functions_than_were_counted(
+    dynamodb_endpoint: str,
+) -> None:
+    found = count_calls(dynamodb_endpoint)
+    own = {name: calls for name, calls in found.items() if name not in (BOTOCORE, POWERTOOLS)}
+    assert sum(found.values()) <= MOST_CALLS, found
+    assert sum(own.values()) <= MOST_OWN_CALLS, own
 
 
 def risen(**more: float) -> list[str]:
