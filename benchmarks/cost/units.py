@@ -33,11 +33,10 @@ def measure(setting: Setting) -> Report:
     """
     found = count_everything(setting.engine(), setting.say)
     again = count_everything(setting.engine(), lambda _: None)
-    calls, calls_again = count_calls(setting.engine()), count_calls(setting.engine())
     same = found.orders == again.orders and found.standing == again.standing
-    if not same or calls != calls_again:
+    if not same:
         raise AssertionError("two runs counted differently: see benchmarks/cost/counting.py")
-    return report(found, calls)
+    return report(found, count_calls(setting.engine()))
 
 
 def report(found: Everything, calls: Mapping[str, int]) -> Report:
@@ -60,7 +59,8 @@ def report(found: Everything, calls: Mapping[str, int]) -> Report:
         ],
         [
             *(f"{name}: {MEANT[name]}." for name in ORDERS),
-            f"Counted twice, the same both times; calls with Python {python_version()}.",
+            "Counted twice, the same both times; but for the calls, which are some more if a "
+            f"connection is opened anew. They are those of Python {python_version()}.",
         ],
     )
 
