@@ -52,7 +52,7 @@ class Inputs:
             names.discard(step.added_by)
             if task.step(step.added_by).left_out is None:
                 results[step.added_by] = task.step(step.added_by).result
-        results |= _results(expanded, task, names)
+        results |= _results(expanded, task, names, request.step)
         if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
             results[request.step] = record.result
         wanted["results"] = results
@@ -101,17 +101,22 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
     return StepToAdd(request.step, input=request.step_input).digest == added.digest
 
 
-def _is_not_needed(plan: Plan, task: Task, name: str) -> bool:
-    """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have."""
+def _is_not_needed(plan: Plan, task: Task, name: str, reader: str | None) -> bool:
+    """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have.
+
+    For what it has added itself it is as any other.
+    """
     first = (*item_names(name, task.fan_outs.get(name, 0)), name)[0]
     quorum = plan.quorums.get(first)
     if quorum is None or quorum.step == name or not is_enough(plan, task, first):
         return False
     [mine] = (member for member in quorum.members if first in member.names)
-    return not has_succeeded(task, mine)
+    return reader not in mine.names and not has_succeeded(task, mine)
 
 
-def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
+def _results(
+    plan: Plan, task: Task, names: Iterable[str], reader: str | None = None
+) -> dict[str, Json]:
     """The results of these steps, of items, and of added steps.
 
     The result of a fan-out is a list, with None for an item that was left out. `plan` is expanded
@@ -119,7 +124,7 @@ def _results(plan: Plan, task: Task, names: Iterable[str]) -> dict[str, Json]:
     """
     found: dict[str, Json] = {}
     for name in {one if one in task.added else step_of(one) for one in names}:
-        if _is_not_needed(plan, task, name):
+        if _is_not_needed(plan, task, name, reader):
             continue
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]

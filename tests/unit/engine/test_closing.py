@@ -379,6 +379,29 @@ def test_a_late_answer_changes_no_result_while_they_run() -> None:
     assert world.task_state() is T.ARCHIVED
 
 
+def test_a_late_answer_completes_its_step_while_another_is_at_its_agent() -> None:
+    a, b, c = step("a", agent="other", retry=ONCE), step("b", agent="desk"), step("c")
+    world = begun(a, b, c, on_failure=Archive(), when_failed=(TELL,))
+    world.waits_for_callback("b", 600)
+    lock = world.lock("b")
+    world.is_refused("a")
+    world.reply("b", Outcome.SUCCEEDED, result=3, lock=lock, callback=True)
+    assert world.state("b") is P.PROCESSED
+    assert world.task.closing is None
+
+
+def test_a_late_answer_completes_no_step_of_a_task_that_is_undone() -> None:
+    a, b = step("a", agent="other", retry=ONCE), step("b", agent="desk")
+    c = step("c", compensation=FENCED)
+    world = begun(a, b, c, on_failure=Undo())
+    world.succeeds("c")
+    world.waits_for_callback("b", 600)
+    lock = world.lock("b")
+    world.is_refused("a")
+    world.reply("b", Outcome.SUCCEEDED, result=3, lock=lock, callback=True)
+    assert (world.state("b"), world.record("b").effect) == (P.ERROR, Effect.STANDS)
+
+
 def test_a_late_answer_completes_its_step_once_the_end_is_stored() -> None:
     a, b = step("a", agent="other", retry=ONCE), step("b", agent="desk")
     world = begun(a, b, on_failure=Archive(), when_failed=(TELL,))

@@ -434,11 +434,14 @@ def test_a_member_whose_added_step_has_not_ended_has_no_result_while_enough_othe
     air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
     leg = step("leg", agent="leg", compensation=FENCED)
     world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
-    legs = (StepToAdd("leg[x]"), StepToAdd("leg[y]"))
+    legs = (StepToAdd("leg[x]"), StepToAdd("leg[y]", after=("leg[x]",)))
     world.reply("air", Outcome.SUCCEEDED, result=7, then=legs)
     world.succeeds("leg[x]", 1)
+    before = world.request("leg[y]").results
+    assert before["leg[x]"] == 1
     world.succeeds("sea", 3)
     assert world.request("book").results == {"sea": 3}
+    assert world.request("leg[y]").results == before
     assert results(world.plan.for_task(world.task), world.task) == {"sea": 3}
 
 
@@ -495,3 +498,31 @@ def test_added_steps_that_wait_are_stopped_in_one_decision_with_what_has_added_t
     world.fails("leg[x]")
     world.succeeds("sea", 3)
     assert [world.state(name) for name in ("air", "leg[x]")] == [ProcessState.SKIPPED] * 2
+
+
+def test_a_member_whose_added_step_was_left_out_has_failed_before_it_is_undone() -> None:
+    air, sea = (step(name, agent=name, compensation=FENCED) for name in ("air", "sea"))
+    leg = step("leg", agent="leg", compensation=FENCED, retry=ONCE)
+    world = begun(air, sea, step("book", AnyOf(air, sea)), may_add=(leg,))
+    world.adds("air", StepToAdd("leg[x]"))
+    world.is_refused("leg[x]")
+    world.succeeds("leg[x]")
+    assert world.state("leg[x]") is ProcessState.SKIPPED
+    assert (world.state("sea"), world.state("book")) == (
+        ProcessState.PROCESSING,
+        ProcessState.PENDING,
+    )
+    world.succeeds("sea")
+    assert world.state("book") is ProcessState.PROCESSING
+
+
+def test_a_list_of_which_every_item_was_left_out_is_not_enough() -> None:
+    pick = step("pick", for_each="input.lines", tolerate=1, keep=True, retry=ONCE)
+    sea = step("sea", agent="sea", compensation=FENCED)
+    world = World(plan(pick, sea, step("book", AnyOf(pick, sea))), order=lines(1))
+    world.start()
+    world.is_refused("pick[0]")
+    assert world.state("pick[0]") is ProcessState.SKIPPED
+    assert world.state("book") is ProcessState.PENDING
+    world.succeeds("sea")
+    assert world.state("book") is ProcessState.PROCESSING

@@ -46,17 +46,18 @@ def is_enough(plan: Plan, step: Records, name: str) -> bool:
     return quorum is not None and _is_reached(quorum, step)
 
 
-def results(plan: Plan, task: Task) -> dict[str, Json]:
+def results(plan: Plan, task: Task, reader: str | None = None) -> dict[str, Json]:
     """The results of the task's steps (`Task.results`); `plan` is expanded for the task.
 
     A member that is not needed has none, whether it has ended or not: so all requests of what comes
-    after it have the same results.
+    after it have the same results. What it has added goes on to read it: `reader` is the step that
+    reads.
     """
     reached = {one.step: one for one in plan.quorums.values() if _is_reached(one, task.step)}
     found = task.results([step for step, one in reached.items() if _is_of_items(one)])
     for one in reached.values():
         for member in () if _is_of_items(one) else one.members:
-            if not _has_succeeded(member, task.step):
+            if reader not in member.names and not _has_succeeded(member, task.step):
                 for name in (step_of(member.names[0]), *member.names):
                     found.pop(name, None)
     return found

@@ -119,7 +119,7 @@ def _results_for(plan: Plan, task: Task, step: str, before: Set[str]) -> Mapping
         if task.step(adder).left_out is None:
             found[adder] = task.step(adder).result
     read = {name if name in task.added else step_of(name) for name in names}
-    found |= {name: result for name, result in results(plan, task).items() if name in read}
+    found |= {name: result for name, result in results(plan, task, step).items() if name in read}
     if plan.steps[step].closes:
         found |= _results_undone(task)
     if record.operation == UNDO and not record.outcome_unknown and record.left_out is None:
