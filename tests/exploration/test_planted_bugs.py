@@ -168,7 +168,7 @@ def nothing_is_owed(patch: Patch) -> None:
 
 
 def a_step_needs_no_predecessors(patch: Patch) -> None:
-    def is_ready(context: DecisionContext, step: StepPlan) -> bool:
+    def is_ready(context: DecisionContext, _: Plan, step: StepPlan) -> bool:
         record = context.decision.step(step.name)
         return record.process_state is ProcessState.PENDING and record.not_before is None
 

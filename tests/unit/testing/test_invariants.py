@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roundsman.alerts.group import opened
-from roundsman.definition.plan import StepPlan
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine import compensation, due, machine, overdue
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.decision_context import DecisionContext
@@ -124,7 +124,7 @@ def corrects_under_the_same_key(patch: Patch, world: World) -> None:
 
 
 def starts_everything(patch: Patch, _: World) -> None:
-    def pending(context: DecisionContext, step: StepPlan) -> bool:
+    def pending(context: DecisionContext, _: Plan, step: StepPlan) -> bool:
         return context.decision.step(step.name).process_state is ProcessState.PENDING
 
     patch.setattr(ready_steps, "_is_ready", pending)

@@ -9,7 +9,7 @@ from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json
 from roundsman.model.masked_values import MASK
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import UNDO, StepError, StepRecord, Task, Termination
+from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.aws.versions import Published
 from roundsman_console.facts.order.difference import (
     MOST_TEXT,
@@ -228,9 +228,7 @@ def test_of_a_step_that_only_one_order_has_only_that_is_said() -> None:
 
 
 def test_of_an_undone_step_the_error_is_said_and_no_time_of_its_undo() -> None:
-    undone = step_record(
-        process_state=ProcessState.UNDONE, operation=UNDO, started_at=T0, finished_at=T0 + 90_000
-    )
+    undone = step_record(process_state=ProcessState.UNDONE, started_at=T0, finished_at=T0 + 90_000)
     of = replace(
         task("ord-1029", TaskState.UNDONE, {"reserve": undone, "charge": undone}),
         ending=Termination(TaskState.UNDONE, "charge failed", "charge", error=UNKNOWN),
