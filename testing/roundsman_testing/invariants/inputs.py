@@ -101,6 +101,12 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
     return StepToAdd(request.step, input=request.step_input).digest == added.digest
 
 
+def _is_not_kept(plan: Plan, task: Task, item: str, reader: str | None) -> bool:
+    """Whether the item has not succeeded with what it has added, for any but that."""
+    [mine] = (member for member in plan.quorums[item].members if item in member.names)
+    return reader not in mine.names and not has_succeeded(task, mine)
+
+
 def _is_not_needed(plan: Plan, task: Task, name: str, reader: str | None) -> bool:
     """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have.
 
@@ -131,10 +137,15 @@ def _results(
             first = item_names(name, 1)[0]
             are_over = all(one.done and one.left_out is None for one in items)
             of_items = first in plan.quorums and plan.quorums[first].step == name
-            if are_over or (of_items and is_enough(plan, task, first)):
+            enough = of_items and is_enough(plan, task, first)
+            if are_over or enough:
+                left = [
+                    enough and _is_not_kept(plan, task, item, reader)
+                    for item in item_names(name, task.fan_outs[name])
+                ]
                 found[name] = [
-                    one.result if one.process_state is ProcessState.PROCESSED else None
-                    for one in items
+                    None if out or one.process_state is not ProcessState.PROCESSED else one.result
+                    for out, one in zip(left, items, strict=True)
                 ]
         elif (
             task.step(name).process_state is ProcessState.PROCESSED

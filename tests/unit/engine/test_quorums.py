@@ -526,3 +526,15 @@ def test_a_list_of_which_every_item_was_left_out_is_not_enough() -> None:
     assert world.state("book") is ProcessState.PENDING
     world.succeeds("sea")
     assert world.state("book") is ProcessState.PROCESSING
+
+
+def test_an_item_whose_added_step_has_not_ended_has_no_place_in_the_list() -> None:
+    pick = step("pick", for_each="input.lines", enough=1, compensation=FENCED)
+    leg = step("leg", agent="leg", compensation=FENCED)
+    world = World(plan(pick, step("ship", pick), may_add=(leg,)), order=lines(2))
+    world.start()
+    legs = (StepToAdd("leg[x]"),)
+    world.reply("pick[0]", Outcome.SUCCEEDED, result=7, then=legs)
+    world.succeeds("pick[1]", 5)
+    assert world.state("pick[0]") is ProcessState.PROCESSED
+    assert world.request("ship").results == {"pick": [None, 5]}

@@ -55,11 +55,17 @@ def results(plan: Plan, task: Task, reader: str | None = None) -> dict[str, Json
     """
     reached = {one.step: one for one in plan.quorums.values() if _is_reached(one, task.step)}
     found = task.results([step for step, one in reached.items() if _is_of_items(one)])
-    for one in reached.values():
-        for member in () if _is_of_items(one) else one.members:
-            if reader not in member.names and not _has_succeeded(member, task.step):
-                for name in (step_of(member.names[0]), *member.names):
-                    found.pop(name, None)
+    for step, one in reached.items():
+        for place, member in enumerate(one.members):
+            if reader in member.names or _has_succeeded(member, task.step):
+                continue
+            items = found.get(step)
+            if _is_of_items(one) and isinstance(items, list):
+                items[place] = None
+            else:
+                found.pop(step_of(member.names[0]), None)
+            for name in member.names:
+                found.pop(name, None)
     return found
 
 
