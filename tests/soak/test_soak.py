@@ -129,7 +129,7 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(300200, id="a probe that finds nothing while an earlier request may act"),
         pytest.param(300236, id="items that are not needed are undone beside those after them"),
         pytest.param(350000, id="a list that is not needed ends after the next step has begun"),
-        pytest.param(
+        pytest.param(950417, id="an item that is not needed has no place in the list"),
             950417, id="an item that is not needed has no place in the list of those that are"
         ),
         pytest.param(70042, id="what one of enough steps has added is taken back later"),
