@@ -130,8 +130,6 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(300236, id="items that are not needed are undone beside those after them"),
         pytest.param(350000, id="a list that is not needed ends after the next step has begun"),
         pytest.param(950417, id="an item that is not needed has no place in the list"),
-            950417, id="an item that is not needed has no place in the list of those that are"
-        ),
         pytest.param(70042, id="what one of enough steps has added is taken back later"),
         pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
