@@ -59,8 +59,8 @@ def report(found: Everything, calls: Mapping[str, int]) -> Report:
         ],
         [
             *(f"{name}: {MEANT[name]}." for name in ORDERS),
-            "Counted twice, the same both times; but for the calls, which are some more if a "
-            f"connection is opened anew. They are those of Python {python_version()}.",
+            "Counted twice, the same both times; but the calls once, by Python "
+            f"{python_version()}.",
         ],
     )
 

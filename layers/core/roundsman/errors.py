@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 UNTYPED = "PermanentError"
+"""The type of a permanent error whose author gave none."""
+
 TENANT_RATE = "TenantRate"
 """The error type of a step that its agent gives back because its tenant is at its rate."""
-"""The type of a permanent error whose author gave none."""
 
 
 def kind_of(value: object) -> str:

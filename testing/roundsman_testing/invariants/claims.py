@@ -79,7 +79,7 @@ class Claims:
             earlier = before.step(name) if before is not None else None
             if earlier is not None and record.locked_by == earlier.locked_by:
                 continue
-            if before is not None and _may_not_count(plan, before, name):
+            if before is not None and _has_further_attempts(plan, before, name):
                 yield from self._over(before, after, name, now)
             if record.locked_by is not None:
                 yield from self._claimed(after, name, record.locked_by)
@@ -156,10 +156,10 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
     )
 
 
-def _may_not_count(plan: Plan | None, before: Task, name: str) -> bool:
-    """Whether the step is under way, and its timeout counts by the rules of `_over` only.
+def _has_further_attempts(plan: Plan | None, before: Task, name: str) -> bool:
+    """Whether the step is under way, and would be tried again if its timeout did not count.
 
-    That is not so if enough others have succeeded: then it has no further attempt anyway.
+    It would not if enough others have succeeded.
     """
     unneeded = plan is not None and is_enough(plan.for_task(before), before, name)
     return before.step(name).under_way and not unneeded

@@ -101,23 +101,22 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
     return StepToAdd(request.step, input=request.step_input).digest == added.digest
 
 
-def _is_not_kept(plan: Plan, task: Task, item: str, reader: str | None) -> bool:
-    """Whether the item has not succeeded with what it has added, for any but that."""
-    [mine] = (member for member in plan.quorums[item].members if item in member.names)
+def _is_left_out(plan: Plan, task: Task, name: str, reader: str | None) -> bool:
+    """Whether this one of many has not succeeded, with all that it has added.
+
+    What it has added reads its result all the same: `reader` is the step that reads.
+    """
+    [mine] = (member for member in plan.quorums[name].members if name in member.names)
     return reader not in mine.names and not has_succeeded(task, mine)
 
 
 def _is_not_needed(plan: Plan, task: Task, name: str, reader: str | None) -> bool:
-    """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have.
-
-    For what it has added itself it is as any other.
-    """
+    """Whether the step is one of an `AnyOf` that has not succeeded, while enough others have."""
     first = (*item_names(name, task.fan_outs.get(name, 0)), name)[0]
     quorum = plan.quorums.get(first)
     if quorum is None or quorum.step == name or not is_enough(plan, task, first):
         return False
-    [mine] = (member for member in quorum.members if first in member.names)
-    return reader not in mine.names and not has_succeeded(task, mine)
+    return _is_left_out(plan, task, first, reader)
 
 
 def _results(
@@ -140,7 +139,7 @@ def _results(
             enough = of_items and is_enough(plan, task, first)
             if are_over or enough:
                 left = [
-                    enough and _is_not_kept(plan, task, item, reader)
+                    enough and _is_left_out(plan, task, item, reader)
                     for item in item_names(name, task.fan_outs[name])
                 ]
                 found[name] = [

@@ -137,9 +137,9 @@ def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> No
     """
     record, ending = context.decision.step(step.name), context.decision.ending
     closes = context.decision.task.closing is not None and not context.decision.before.ended
-    undoes = (ending is not None and ending.undo) or closes
+    undoes = ending is not None and ending.undo
     fits = why_not_added(context, step.name, reply.then) is None
-    if record.wait_was_ended and not undoes and fits:
+    if record.wait_was_ended and fits and not undoes and not closes:
         succeeded(context, step, reply.result, reply.then, reply.left_out)
         return
     if record.effect is Effect.STANDS:

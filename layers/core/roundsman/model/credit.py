@@ -27,7 +27,7 @@ def stands_since(steps: Iterable[StepRecord]) -> int | None:
     That is the first instant since which one of them has been parked or has awaited its result;
     None if none has.
     """
-    since = [record.finished_at if record.awaits_result else record.held_since for record in steps]
+    since = (record.finished_at if record.awaits_result else record.held_since for record in steps)
     return min((at for at in since if at is not None), default=None)
 
 

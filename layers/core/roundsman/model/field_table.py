@@ -127,11 +127,10 @@ class FieldTable(Generic[R, S, T]):
 
     def since(self, value: T) -> int:
         """Return the lowest format that has all fields of a T that are not at their default."""
-        found = 1
-        for name, default, since in self._newer:
-            if since > found and getattr(value, name) != default:
-                found = since
-        return found
+        return max(
+            (since for name, default, since in self._newer if getattr(value, name) != default),
+            default=1,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,9 +123,7 @@ def numbers_that_lose_digits(text: str) -> list[str]:
 def _lossy(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            if not isinstance(inner, _SCALARS):
-                place = quoted_name(name)
-                yield from _lossy(inner, f"{path}.{place}" if path else place)
+            yield from _lossy(inner, f"{path}.{quoted_name(name)}" if path else quoted_name(name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _lossy(inner, f"{path}[{index}]")

@@ -117,7 +117,7 @@ def view_of_mark(mark: ReadMark, now: int) -> AgentView:
 
 def with_unread(agents: Agents, named: Iterable[str], priority: str) -> Agents:
     """The views, plus one for each queue of these agents that was never read."""
-    queues = [queue_key(agent, priority) for agent in named]
+    queues = (queue_key(agent, priority) for agent in named)
     unread = {queue: UNREAD for queue in queues if queue not in agents}
     return {**agents, **unread} if unread else agents
 
