@@ -192,10 +192,14 @@ def is_enough(plan: Plan, task: Task, name: str) -> bool:
 def has_succeeded(task: Task, member: QuorumMember) -> bool:
     """Whether the step has succeeded, with its items and with what it has added.
 
-    One whose added step is left out has failed, also before it is undone itself.
+    One whose added step is left out has failed, also before it is undone itself; and one whose
+    added step is not begun any more, because the task was ended early.
     """
-    added = {*member.names} - {*member.instances}
-    if any(task.step(name).after_undo is AfterUndo.SKIPPED for name in added):
+    added = [task.step(name) for name in {*member.names} - {*member.instances}]
+    if any(
+        one.after_undo is AfterUndo.SKIPPED or one.process_state is ProcessState.SKIPPED
+        for one in added
+    ):
         return False
     records = [task.step(name) for name in member.names]
     return all(one.done for one in records) and any(

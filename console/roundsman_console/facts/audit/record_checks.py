@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.definition.plan import Plan, QuorumMember
+from roundsman.definition.plan import Plan, QuorumMember, StepPlan
 from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.model.credit import credited_now
 from roundsman.model.events import claim_of
@@ -149,7 +149,7 @@ def bounded(order: StoredOrder) -> Findings:
     changed = order.was_commanded(*PLAN_CHANGES)
     for name, record in task.steps.items():
         step = plan.steps.get(name)
-        most = None if step is None else step.attempts_of(record.operation)
+        most = None if step is None else _most_attempts(step, record)
         if most is None:
             continue
         goes_on = record.process_state in GOES_ON and task.performs(name)
@@ -157,6 +157,18 @@ def bounded(order: StoredOrder) -> Findings:
             goes = "goes on" if goes_on else f"is {record.process_state}"
             what = f"{name} {goes} after {record.failure_count} of {most} attempts"
             yield OTHER_PLAN if changed else BrokenPromise(what)
+
+
+def _most_attempts(step: StepPlan, record: StepRecord) -> int | None:
+    """Return how many attempts the plan allows; None if it has no limit.
+
+    The attempts of a step that was left out are those of its undo, if it was undone for that.
+    """
+    most = step.attempts_of(record.operation)
+    if record.process_state is not ProcessState.SKIPPED or most is None:
+        return most
+    of_undo = step.attempts_of(UNDO)
+    return None if of_undo is None else max(most, of_undo)
 
 
 def completed(order: StoredOrder) -> Findings:

@@ -655,6 +655,26 @@ def test_an_item_that_is_undone_after_its_time_was_not_begun_then() -> None:
     assert judge(late).verdict(P.IN_TIME) is Verdict.FOLLOWED
 
 
+def test_the_attempts_of_an_item_that_was_left_out_are_those_of_its_undo() -> None:
+    order = stored_of(fan_out_stories.its_undo_is_made_by_hand())
+    (name,) = order.task.left_out()
+    twice = values(name, failure_count=2)(order)
+    assert judge(twice).verdict(P.BOUNDED) is Verdict.BROKEN
+    assert judge(with_two_undos("pick")(twice)).verdict(P.BOUNDED) is Verdict.FOLLOWED
+
+
+def with_two_undos(name: str) -> Alter:
+    def alter(order: StoredOrder) -> StoredOrder:
+        assert order.plan is not None
+        step = order.plan.steps[name]
+        assert step.compensation is not None
+        retry = replace(step.compensation.retry, max_attempts=2)
+        step = replace(step, compensation=replace(step.compensation, retry=retry))
+        return replace(order, plan=replace(order.plan, steps={**order.plan.steps, name: step}))
+
+    return alter
+
+
 def test_an_attempt_that_ended_without_its_plan_has_its_row() -> None:
     world = World(plan(step("a")))
     world.start()
