@@ -524,7 +524,9 @@ class Processes:
         `last` is the instant of the last visit. It visits at each pass, and between them while it
         wakes orders or knows that a hold is about to end by itself.
         """
-        if not self.watch.parked or self.wakes_are_lost:
+        tasks = map(self.watch.tasks.__getitem__, self.watch.parked)
+        held = any(waits_since(task) is None for task in tasks)  # others wait for their turn
+        if not held or self.wakes_are_lost:
             return None
         now, holds, wakes = self._clock(), self.holds.stored_now(), self.wakes.now()
         instants = [hold.until for hold in holds if hold.until > now]
