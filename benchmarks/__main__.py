@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 
 from benchmarks import page
-from benchmarks.cost import added, growth, money, units
+from benchmarks.cost import added, growth, memory, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import console, simulated
@@ -26,6 +26,7 @@ RECORD = "record"
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
+    "memory": (memory.measure, "path and price of an order by the memory of the functions"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "added": (added.measure, "what a step costs that is added at run time, by its place"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),

@@ -27,8 +27,6 @@ CASES = {
     "batch of 10": replace(UNBATCHED, batch=10),
     "batch of 5, 30 M": Wanted(10 * MONTHLY, batch=5),
     "unbatched, x86_64": replace(UNBATCHED, architecture="x86_64"),
-    "unbatched, 128 MB": replace(UNBATCHED, memory=128),
-    "unbatched, 512 MB": replace(UNBATCHED, memory=512),
 }
 
 

@@ -20,6 +20,7 @@ from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.simulated import load_simulated
 from benchmarks.scale.simulation import DUE, ORDERS
 from benchmarks.scale.stacks import concurrencies, warmth
+from roundsman_console.facts.cost.model import SUPERVISOR_MEMORY
 
 OVERDUE = (100, 1_000, 10_000, 100_000)
 SHARDS_AND_UNITS = (
@@ -27,7 +28,7 @@ SHARDS_AND_UNITS = (
     (128, 80_000),
 )  # fmt: skip
 SUPERVISORS = (
-    ("as it comes: 256 MB, 90 s, 16 shards", 256, 90, 16),
+    (f"as it comes: {SUPERVISOR_MEMORY} MB, 90 s, 16 shards", SUPERVISOR_MEMORY, 90, 16),
     ("1,769 MB, 90 s, 16 shards", 1769, 90, 16),
     ("1,769 MB, 900 s, 16 shards", 1769, 900, 16),
     ("1,769 MB, 900 s, 64 shards", 1769, 900, 64),

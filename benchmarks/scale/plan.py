@@ -15,7 +15,13 @@ from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL
 from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.facts.cost.figures import Figures, load_figures
-from roundsman_console.facts.cost.model import Wanted, bill_of, message_ms
+from roundsman_console.facts.cost.model import (
+    DEFAULT_MEMORY,
+    SUPERVISOR_MEMORY,
+    Wanted,
+    bill_of,
+    message_ms,
+)
 from roundsman_console.facts.cost.prices import Prices, load_prices
 
 AGENTS = 4
@@ -46,9 +52,9 @@ class Profile:
     stacks: int = 1
     batch: float = 1
     """Messages per invocation."""
-    memory: int = 256
+    memory: int = DEFAULT_MEMORY
     """MB."""
-    supervisor_memory: int = 256
+    supervisor_memory: int = SUPERVISOR_MEMORY
     """MB."""
     supervisor_timeout: int = TIMEOUT
     """Seconds."""
@@ -72,14 +78,14 @@ class Functions:
 
 
 AS_IT_COMES = {
-    "submission": Functions(10, 256, 10),
-    "scheduler": Functions(10, 256, 10),
-    "agent": Functions(10, 256, 1),
+    "submission": Functions(10, DEFAULT_MEMORY, 10),
+    "scheduler": Functions(10, DEFAULT_MEMORY, 10),
+    "agent": Functions(10, DEFAULT_MEMORY, 1),
 }
 AT_MOST = {
-    "submission": Functions(1000, 512, 10),
-    "scheduler": Functions(1000, 512, 10),
-    "agent": Functions(1000, 512, 5),
+    "submission": Functions(1000, DEFAULT_MEMORY, 10),
+    "scheduler": Functions(1000, DEFAULT_MEMORY, 10),
+    "agent": Functions(1000, DEFAULT_MEMORY, 5),
 }
 SHARDS, MOST_SHARDS = 16, 128
 """The default of `DueShards`, and its largest value."""
@@ -88,10 +94,10 @@ PROFILES = (
     Profile(1),
     Profile(10),
     Profile(100, batch=5, supervisor_memory=1769, supervisor_timeout=900),
-    Profile(300, batch=5, memory=512, supervisor_memory=1769, supervisor_timeout=900),
-    Profile(1_000, batch=5, memory=512, supervisor_memory=1769, supervisor_timeout=900),
-    Profile(3_000, batch=5, memory=512, supervisor_memory=1769, supervisor_timeout=900),
-    Profile(10_000, 4, batch=5, memory=512, supervisor_memory=1769, supervisor_timeout=900),
+    Profile(300, batch=5, supervisor_memory=1769, supervisor_timeout=900),
+    Profile(1_000, batch=5, supervisor_memory=1769, supervisor_timeout=900),
+    Profile(3_000, batch=5, supervisor_memory=1769, supervisor_timeout=900),
+    Profile(10_000, 4, batch=5, supervisor_memory=1769, supervisor_timeout=900),
 )
 
 

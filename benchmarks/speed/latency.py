@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman_console.facts.cost.figures import Figures, load_figures
-from roundsman_console.facts.cost.model import Wanted, message_ms
+from roundsman_console.facts.cost.model import DEFAULT_MEMORY, Wanted, message_ms
 from roundsman_console.facts.cost.prices import Prices, load_prices
 
 PICK_UP = 15.0  # ms from a message's acceptance to the invocation of an idle instance; assumed
 STEPS = 4
-MEMORY = 256  # MB
 
 SUBMISSION, SCHEDULER = "submission", "scheduler"
 
@@ -34,7 +33,7 @@ class Hop:
     """The time from the invocation to the acceptance of the messages that it causes."""
 
 
-def path(steps: int, figures: Figures, prices: Prices, memory: int = MEMORY) -> list[Hop]:
+def path(steps: int, figures: Figures, prices: Prices, memory: int = DEFAULT_MEMORY) -> list[Hop]:
     """Return the messages of an order with this number of steps in a row, without services."""
     wanted = Wanted(1, memory=memory)
     takes = {
@@ -79,7 +78,7 @@ def _path_table(hops: Sequence[Hop]) -> Table:
     rows.append(["in all", "", amount(round(PICK_UP * len(hops))), amount(_handled(hops))])
     return Table(
         f"The path of an order of {len(hops) // 2 - 1} steps: {len(hops)} messages, "
-        f"{amount(round(waits_ms(hops)))} ms, at {MEMORY} MB",
+        f"{amount(round(waits_ms(hops)))} ms, at {DEFAULT_MEMORY} MB",
         ("message", "handled by", "picked up after ms", "handled in ms"),
         rows,
     )
@@ -96,7 +95,6 @@ def _shorter(figures: Figures, prices: Prices) -> Table:
         ("as it is", now, PICK_UP),
         ("two steps made one, at one agent", path(STEPS - 1, figures, prices), PICK_UP),
         ("submission claims the first step", [now[0], *now[2:]], PICK_UP),
-        ("512 MB", path(STEPS, figures, prices, 512), PICK_UP),
         ("1,769 MB, a whole processor", path(STEPS, figures, prices, 1769), PICK_UP),
         ("if messages were picked up after 50 ms", now, 50.0),
     ]

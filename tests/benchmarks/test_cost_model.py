@@ -12,6 +12,7 @@ from roundsman_console.facts.cost import records
 from roundsman_console.facts.cost.estimate import VOLUMES, volumes_of
 from roundsman_console.facts.cost.figures import ShapeUse, load_figures, save_figures
 from roundsman_console.facts.cost.model import (
+    DEFAULT_MEMORY,
     MARKED_EVERY,
     Bill,
     Wanted,
@@ -98,7 +99,7 @@ def test_the_time_of_an_order_is_that_of_its_messages_and_costs_by_memory() -> N
     assert slow["agent"] == pytest.approx(times["agent"] + 400)
     assert slow["scheduler"] == times["scheduler"]
     gb_seconds = units_of(MANY, FIGURES, PRICES).gb_seconds
-    assert gb_seconds == pytest.approx(sum(times.values()) / 1000 * 256 / 1024)
+    assert gb_seconds == pytest.approx(sum(times.values()) / 1000 * DEFAULT_MEMORY / 1024)
 
 
 @pytest.mark.parametrize("shape", FIGURES.shapes, ids=lambda shape: f"{shape.steps} steps")

@@ -16,6 +16,7 @@ from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.stacks import concurrencies
 from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.model import DEFAULT_MEMORY
 from roundsman_console.facts.cost.prices import load_prices
 
 MEASURED = Measured(load_figures(), load_prices(), load_quotas())
@@ -23,7 +24,7 @@ MEASURED = Measured(load_figures(), load_prices(), load_quotas())
 
 def test_instances_are_messages_a_second_by_the_seconds_of_each() -> None:
     needs = needs_of(Profile(100), MEASURED)
-    agent = MEASURED.seconds("agent", 256, 1)
+    agent = MEASURED.seconds("agent", DEFAULT_MEMORY, 1)
     assert agent > 0.1, "its service alone takes 100 ms"
     assert needs.instances["agent"] == pytest.approx(100 * agent)
     each = needs.instances
@@ -51,7 +52,7 @@ def test_every_concurrency_of_the_plan_is_one_that_the_template_allows() -> None
 
 
 def test_one_stack_does_not_carry_ten_thousand_orders_a_second() -> None:
-    needs = needs_of(Profile(10_000, batch=5, memory=512), MEASURED)
+    needs = needs_of(Profile(10_000, batch=5), MEASURED)
     assert setting(needs.instances["agent"], concurrencies()) is None
     assert needs.table_writes > load_quotas()["table_writes"]
 

@@ -2,6 +2,14 @@
 
 import pytest
 
+from roundsman_console.facts.cost.figures import load_figures
+from roundsman_console.facts.cost.memory import MEMORIES
+from roundsman_console.facts.cost.model import (
+    DEFAULT_MEMORY,
+    Wanted,
+    message_ms,
+    processor_ms,
+)
 from roundsman_console.facts.cost.prices import load_prices
 from roundsman_console.facts.cost.usage import (
     PAYLOADS_LEFT_OUT,
@@ -11,7 +19,7 @@ from roundsman_console.facts.cost.usage import (
     spent_of,
 )
 
-PRICES = load_prices()
+FIGURES, PRICES = load_figures(), load_prices()
 MILLION = 1_000_000.0
 USED = {
     "write TasksTable 0": 5 * MILLION,
@@ -35,7 +43,7 @@ USED = {
 
 
 def spent(parameters: dict[str, str] | None = None) -> CostSpent:
-    return spent_of(USED, 7.0, sizes_of(parameters or {}), PRICES)
+    return spent_of(USED, 7.0, sizes_of(parameters or {}), FIGURES, PRICES)
 
 
 def usd(found: CostSpent, service: str, what: str) -> float:
@@ -55,19 +63,51 @@ def test_each_sum_is_priced_as_what_it_is() -> None:
 
 
 def test_payloads_are_named_as_left_out_where_there_is_a_bucket_for_them() -> None:
-    with_bucket = spent_of(USED, 7.0, sizes_of({}), PRICES, "shop-payloads")
+    with_bucket = spent_of(USED, 7.0, sizes_of({}), FIGURES, PRICES, "shop-payloads")
     assert price_words(with_bucket) == f"{price_words(spent())} {PAYLOADS_LEFT_OUT}"
     assert with_bucket.payload_bucket == "shop-payloads"
     assert spent().payload_bucket is None
 
 
 def test_a_function_costs_by_its_own_memory_and_processor() -> None:
-    seconds = 1_000 * MILLION / 1_000
-    plain = seconds * 0.25 * 0.0000166667
-    assert usd(spent(), "Lambda", "time") == pytest.approx(2 * plain)
-    bigger = spent({"SchedulerMemory": "512", "AgentMemory": "128"})
-    assert usd(bigger, "Lambda", "time") == pytest.approx(2.5 * plain)
-    assert usd(spent({"Architecture": "arm64"}), "Lambda", "time") < 0.81 * 2 * plain
+    gb = 1_000 * MILLION / 1_000 * 0.0000166667
+    assert usd(spent(), "Lambda", "time") == pytest.approx(2 * gb * DEFAULT_MEMORY / 1024)
+    named = {"SchedulerMemory": "512", "PaymentMemory": "128"}
+    assert usd(spent(named), "Lambda", "time") == pytest.approx(gb * (0.5 + 0.125))
+    on_arm = usd(spent({**named, "Architecture": "arm64"}), "Lambda", "time")
+    assert on_arm < 0.81 * gb * (0.5 + 0.125)
+
+
+def test_each_function_is_shown_with_other_memory() -> None:
+    payment, scheduler = spent({"SchedulerMemory": "256", "PaymentMemory": "512"}).functions
+    assert (payment.function, payment.now.memory, payment.now.ms) == ("PaymentFunction", 512, 1000)
+    assert (scheduler.now.memory, scheduler.now.ms) == (256, 200)
+    for one in (payment, scheduler):
+        by_memory = {each.memory: each for each in one.others}
+        assert tuple(by_memory) == MEMORIES
+        assert by_memory[one.now.memory] == one.now
+        times = [each.ms for each in one.others]
+        costs = [each.usd for each in one.others]
+        assert times == sorted(times, reverse=True)
+        assert costs == sorted(costs)
+    # What an agent takes beyond the model's time is its service, which memory does not hasten.
+    agent = Wanted(0, memory=512)
+    processor = processor_ms("agent", agent, FIGURES, PRICES)
+    assert {each.memory: each for each in payment.others}[1024].ms == pytest.approx(
+        1000 - processor / 2
+    )
+    # Of the scheduler, as large a part as in the model.
+    of_model = Wanted(0, memory=256)
+    part = processor_ms("scheduler", of_model, FIGURES, PRICES)
+    part /= message_ms("scheduler", of_model, FIGURES, PRICES)
+    assert {each.memory: each for each in scheduler.others}[512].ms == pytest.approx(
+        200 * (1 - part / 2)
+    )
+
+
+def test_a_function_that_did_not_run_has_no_row() -> None:
+    ran = {one.function for one in spent().functions}
+    assert ran == {"PaymentFunction", "SchedulerFunction"}
 
 
 def test_a_workflow_bears_its_part_of_the_decisions_and_not_what_waits() -> None:
@@ -82,5 +122,5 @@ def test_a_workflow_bears_its_part_of_the_decisions_and_not_what_waits() -> None
 
 
 def test_nothing_used_costs_nothing() -> None:
-    found = spent_of({}, 7.0, sizes_of({}), PRICES)
+    found = spent_of({}, 7.0, sizes_of({}), FIGURES, PRICES)
     assert (found.usd, found.usd_per_million, found.workflows) == (0, 0, [])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
+from roundsman_console.facts.cost.model import DEFAULT_MEMORY, SUPERVISOR_MEMORY
 from roundsman_console.facts.cost.prices import load_prices
 from roundsman_dev.check.reading import parameters
 from tests.project import AGENTS
@@ -25,6 +26,8 @@ def gigabytes() -> float:
         for one in (engine["SubmissionMemory"], engine["SchedulerMemory"], agent["Memory"])
     }
     [megabytes] = found
+    assert megabytes == DEFAULT_MEMORY
+    assert engine["SupervisorMemory"]["Default"] == SUPERVISOR_MEMORY
     assert f"with {megabytes} MB, the default" in SECTION
     return megabytes / 1024
 

@@ -128,9 +128,13 @@ def _results(
     for the task.
     """
     found: dict[str, Json] = {}
+    names = {*names}
+    after = names | {None if reader is None else plan.steps[reader].added_by}
     for name in {one if one in task.added else step_of(one) for one in names}:
         if _is_not_needed(plan, task, name, reader):
             continue
+        if name not in names and not after.issuperset(item_names(name, task.fan_outs.get(name, 0))):
+            continue  # it comes after some of the items, by what they have added
         if name in task.fan_outs:
             items = [task.step(item) for item in item_names(name, task.fan_outs[name])]
             first = item_names(name, 1)[0]

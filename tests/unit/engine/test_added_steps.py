@@ -140,6 +140,19 @@ def test_an_item_of_a_fan_out_adds_steps_and_the_next_step_waits_for_them() -> N
     assert states(world.task)["ship"] is P.PROCESSING
 
 
+def test_a_step_that_comes_after_one_item_alone_never_gets_the_list_of_all() -> None:
+    picked = pick()
+    world = trip(picked, FIND, PAY)
+    world.adds("pick[0]", leg("a"))
+    world.succeeds("leg[a]", "booked")
+    world.adds("find", leg("b", "leg[a]"))
+    world.succeeds("leg[b]")
+    before = world.request("pay").results
+    assert "leg[a]" in before
+    world.succeeds("pick[1]", "picked")
+    assert world.request("pay").results == before, "a later attempt under the same key"
+
+
 def test_an_added_step_may_come_after_all_items_of_a_fan_out_that_are_known() -> None:
     picked = pick()
     world = trip(FIND, picked, step("ship", FIND, picked))

@@ -45,7 +45,9 @@ def cost_command(
     service_ms: Annotated[
         float, typer.Option(help="Response time of a remote service, in ms; agents wait for it.")
     ] = D.service_ms,
-    memory: Annotated[int, typer.Option(help="Memory of each function, in MB.")] = D.memory,
+    memory: Annotated[
+        int, typer.Option(help="Memory of submission, scheduler and agents, in MB.")
+    ] = D.memory,
     architecture: Annotated[
         str, typer.Option(help="Processor of the functions: x86_64 or arm64.")
     ] = D.architecture,

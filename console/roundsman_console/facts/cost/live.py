@@ -17,6 +17,7 @@ from roundsman_console.aws.resources import stack_resources
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.clock import now
 from roundsman_console.base.typed_inputs import read_duration
+from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.prices import Prices
 from roundsman_console.facts.cost.usage import CostSpent, sizes_of, spent_of
 
@@ -144,5 +145,6 @@ def read_usage(stack: DeployedStack, seconds: int, prices: Prices) -> UsageRead:
     read = read_metrics(stack, metrics, start, until, HOUR)
     used = {name: total for name, points in read.items() if (total := sum_of(points))}
     sizes = sizes_of(stack.parameters)
-    spent = spent_of(used, (until - start) / DAY, sizes, prices, stack.payload_bucket)
+    days = (until - start) / DAY
+    spent = spent_of(used, days, sizes, load_figures(), prices, stack.payload_bucket)
     return UsageRead(spent, len(metrics))

@@ -22,6 +22,8 @@ GB = 1024**3
 MILLION = 1_000_000
 READ_AT_ONCE = 4 * KB  # bytes per read unit; an eventually consistent read takes half a unit
 KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circuit breakers
+DEFAULT_MEMORY = 576  # MB; docs/explanation/cost.md#memory has why
+SUPERVISOR_MEMORY = 256  # MB, the default; no order waits for it
 MARKED_EVERY = 10  # seconds between two read marks of an instance whose requests do not wait
 DAYS = 365 / 12  # days of a month
 RETAINED_DAYS = 14  # the default retention of a durable execution after its end
@@ -64,8 +66,8 @@ class Wanted:
     """The size of each step's result in bytes."""
     service_ms: Duration = 0.0
     """How long a remote service takes to answer an agent, in ms."""
-    memory: int = 256
-    """The memory of each function in MB."""
+    memory: int = DEFAULT_MEMORY
+    """The memory in MB of submission, the scheduler and each agent."""
     architecture: Annotated[str, Keyword("enum", ("x86_64", "arm64"))] = "arm64"
     """The processor architecture of the functions: `x86_64` or `arm64`."""
     task_days: Duration = 7.0
@@ -189,7 +191,7 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bill
     passes = assumed.month_seconds / wanted.interval
     invocations = min(passes, assumed.month_seconds / 60)
     polls = stands.event_sources * assumed.pollers * assumed.month_seconds / assumed.poll_seconds
-    own = figures.times.supervisor / _share(wanted.memory, prices)
+    own = figures.times.supervisor / processor_share(SUPERVISOR_MEMORY, prices)
     waits = one.dynamodb_calls * assumed.dynamodb_ms + one.sqs_requests * assumed.sqs_ms
     metrics = stands.metrics * min(1.0, wanted.orders_per_month / HOURS)
     logged = passes * one.log_bytes + invocations * assumed.platform_log_bytes
@@ -203,7 +205,7 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bill
             "Lambda",
             "the supervisor's time",
             f"lambda.{wanted.architecture}",
-            passes * (own + waits) / 1000 * wanted.memory / KB,
+            passes * (own + waits) / 1000 * SUPERVISOR_MEMORY / KB,
         ),
         ("EventBridge", "the supervisor's timer", "scheduler.invocation", invocations),
         ("CloudWatch", "the supervisor's logs", "logs.ingested", logged / GB),
@@ -327,14 +329,20 @@ def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, flo
 
 def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> float:
     """Return the ms that one message takes: processor time at the function's share, and waiting."""
-    assumed, times, calls = prices.assumed, figures.times, figures.roles[role]
+    assumed, calls = prices.assumed, figures.roles[role]
     share = _sends_of_a_reply(wanted) if role == "agent" else 1 / wanted.batch
     sends = calls.sqs_calls * share  # a batch sends its messages in one request
     stored = between(calls.dynamodb_calls, calls.dynamodb_calls_of_ten, wanted.batch)
     waits = stored * assumed.dynamodb_ms + sends * assumed.sqs_ms
-    own = between(times.alone[role], times.of_ten[role], wanted.batch)
     service = wanted.service_ms if role == "agent" else 0.0
-    return own / _share(wanted.memory, prices) + waits + service
+    return processor_ms(role, wanted, figures, prices) + waits + service
+
+
+def processor_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> float:
+    """Return the ms for which one message uses the function's share of a processor."""
+    times = figures.times
+    own = between(times.alone[role], times.of_ten[role], wanted.batch)
+    return own / processor_share(wanted.memory, prices)
 
 
 def _seconds_apart(wanted: Wanted, figures: Figures, prices: Prices) -> float:
@@ -348,7 +356,7 @@ def _seconds_apart(wanted: Wanted, figures: Figures, prices: Prices) -> float:
     return max(between_orders, message_ms("agent", wanted, figures, prices) / 1000)
 
 
-def _share(memory: float, prices: Prices) -> float:
+def processor_share(memory: float, prices: Prices) -> float:
     """Return the share of a processor at this memory; one thread uses at most one processor."""
     return min(1.0, memory / prices.assumed.processor_mb)
 

@@ -3,17 +3,27 @@
 The functions are pure; `live` reads the sums. The last ones say it in words.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from roundsman_console.base.constraints import Date
 from roundsman_console.base.result import HIDDEN, Shown, rounded
+from roundsman_console.facts.cost.figures import Figures
+from roundsman_console.facts.cost.memory import (
+    MEMORIES,
+    SUPERVISOR,
+    FunctionCost,
+    Ran,
+    function_costs,
+)
 from roundsman_console.facts.cost.model import (
+    DEFAULT_MEMORY,
     GB,
     MILLION,
     PER_ORDER,
     STANDING,
+    SUPERVISOR_MEMORY,
     Bill,
     BillLine,
     LineKind,
@@ -25,8 +35,6 @@ from roundsman_console.facts.cost.model import (
 from roundsman_console.facts.cost.prices import Prices
 from roundsman_console.facts.cost.records import KB
 
-ACTS_OF_NO_ORDER = ("SupervisorFunction",)
-DEFAULT_MEMORY = 256
 PAYLOADS_LEFT_OUT = (
     "Payloads are not counted; docs/how-to/large-data.md#what-it-costs says what one costs."
 )
@@ -64,6 +72,7 @@ class CostSpent:
     """Without the standing cost; 0 if there was no order."""
     lines: Sequence[BillLine]
     workflows: Sequence[OfWorkflow]
+    functions: Sequence[FunctionCost]
     payload_bucket: str | None = None
     """The bucket whose payloads are not counted; null if the stack has none."""
 
@@ -73,33 +82,38 @@ class Sizes:
     """The memory and the processor architecture of the functions."""
 
     memory: Mapping[str, int]
-    """The memory in MB of functions that have a parameter of their own, by logical id."""
-    of_agents: int = DEFAULT_MEMORY
-    """The memory in MB of every other function, which is an agent's."""
+    """The memory in MB by the function's logical id."""
     architecture: str = "x86_64"
+
+    def memory_of(self, function: str) -> int:
+        """Return the memory of a function (its logical id) in MB; the default if not known."""
+        default = SUPERVISOR_MEMORY if function == SUPERVISOR else DEFAULT_MEMORY
+        return self.memory.get(function, default)
 
     def gb_seconds(self, function: str, ms: float) -> float:
         """Return the GB-seconds of a function (its logical id) that ran for `ms`."""
-        return ms / 1000 * self.memory.get(function, self.of_agents) / KB
+        return ms / 1000 * self.memory_of(function) / KB
 
 
 def sizes_of(parameters: Mapping[str, str]) -> Sizes:
-    """Read the sizes from the stack's parameters.
+    """Read the sizes from the stack's parameters and from those of its nested stacks.
 
-    Without a parameter Architecture, the default of Lambda applies: x86_64.
+    `PaymentMemory` is that of `PaymentFunction`. Without a parameter Architecture, the default of
+    Lambda applies: x86_64.
     """
     memory = {
-        name: int(parameters.get(f"{name}Memory", DEFAULT_MEMORY))
-        for name in ("Submission", "Scheduler", "Supervisor", "Agent")
+        f"{name.removesuffix('Memory')}Function": int(value)
+        for name, value in parameters.items()
+        if name.endswith("Memory")
     }
-    own = {f"{name}Function": size for name, size in memory.items()}
-    return Sizes(own, memory["Agent"], parameters.get("Architecture", "x86_64"))
+    return Sizes(memory, parameters.get("Architecture", "x86_64"))
 
 
 def spent_of(
     used: Mapping[str, float],
     days: float,
     sizes: Sizes,
+    figures: Figures,
     prices: Prices,
     payload_bucket: str | None = None,
 ) -> CostSpent:
@@ -129,6 +143,7 @@ def spent_of(
         usd_per_million=bill.usd_per_million,
         lines=bill.lines,
         workflows=workflows,
+        functions=function_costs(_ran(used, sizes), sizes.architecture, figures, prices),
         payload_bucket=payload_bucket,
     )
 
@@ -141,7 +156,7 @@ def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Bill
     """
     invocations = _by_part(used, "invocations")
     durations = _by_part(used, "duration")
-    woken = sum(v for k, v in invocations.items() if k not in ACTS_OF_NO_ORDER)
+    woken = sum(v for k, v in invocations.items() if k != SUPERVISOR)
     gb_seconds = sum(sizes.gb_seconds(k, v) for k, v in durations.items())
     found: list[tuple[LineKind, str, str, str, float]] = [
         (PER_ORDER, "DynamoDB", "writes", "dynamodb.write", _total(used, "write")),
@@ -155,6 +170,12 @@ def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Bill
         (PER_ORDER, "CloudWatch", "logs sent", "logs.ingested", _total(used, "logs") / GB),
     ]  # fmt: skip
     return [line_of(prices, *each) for each in found]
+
+
+def _ran(used: Mapping[str, float], sizes: Sizes) -> Iterator[Ran]:
+    durations = _by_part(used, "duration")
+    for name, invocations in _by_part(used, "invocations").items():
+        yield Ran(name, invocations, durations.get(name, 0.0), sizes.memory_of(name))
 
 
 def _by_part(used: Mapping[str, float], kind: str) -> dict[str, float]:
@@ -223,3 +244,25 @@ def workflow_rows(spent: CostSpent) -> list[tuple[str, str, str, str, str]]:
         )
         for one in spent.workflows
     ]
+
+
+def memory_columns(of: str) -> tuple[str, ...]:
+    """Return the headings of the rows of `memory_rows`; `of` is the unit: `ms` or `USD`."""
+    return (f"{of}, by MB", "MB now", "now", *(f"{memory:,}" for memory in MEMORIES))
+
+
+def memory_rows(spent: CostSpent) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return for each function, its memory, and its ms an invocation now and with other memory;
+    then the same in USD."""
+    times, costs = list[tuple[str, ...]](), list[tuple[str, ...]]()
+    for one in spent.functions:
+        head, each = (one.function, f"{one.now.memory:,}"), (one.now, *one.others)
+        times.append((*head, *(f"{cost.ms:,.0f}" for cost in each)))
+        costs.append((*head, *(f"{cost.usd:,.2f}" for cost in each)))
+    return times, costs
+
+
+MEMORY_WORDS = (
+    "Estimates by the durations of this period: more memory makes the functions' own time shorter, "
+    "not what they wait for. docs/explanation/cost.md#memory says how to choose."
+)

@@ -16,6 +16,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     idempotency_key,
+    item_names,
     item_place,
     step_of,
 )
@@ -108,9 +109,11 @@ def agent_of(plan: Plan, task: Task, step: str) -> str:
 def _results_for(plan: Plan, task: Task, step: str, before: Set[str]) -> Mapping[str, Json]:
     """The results of the steps `before` this one; for an undo also the step's own, if it is known.
 
-    The result of a fan-out is a list. An item's own result is under the name of the item. An added
-    step gets the results of those that it comes directly after, so that many steps one after the
-    other do not get all of them again and again.
+    The result of a fan-out is a list, of which the step comes after all items: after some of them,
+    by a step that one has added, it gets none, since the list could change under the same key. An
+    item's own result is under the name of the item. An added step gets the results of those that it
+    comes directly after, so that many steps one after the other do not get all of them again and
+    again.
     """
     record, adder = task.step(step), plan.steps[step].added_by
     names, found = before, dict[str, Json]()
@@ -118,7 +121,12 @@ def _results_for(plan: Plan, task: Task, step: str, before: Set[str]) -> Mapping
         names = before - {adder}  # the other items may not be done yet
         if task.step(adder).left_out is None:
             found[adder] = task.step(adder).result
-    read = {name if name in task.added else step_of(name) for name in names}
+    added = names & task.added.keys()
+    read = added | {
+        name
+        for name in {step_of(one) for one in names - added}
+        if before >= {*item_names(name, task.fan_outs.get(name, 0))}
+    }
     found |= {name: result for name, result in results(plan, task, step).items() if name in read}
     if plan.steps[step].closes:
         found |= _results_undone(task)

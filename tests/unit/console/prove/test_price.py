@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 from roundsman.model.instants import MINUTE
 from roundsman_console.aws.stack import DeployedStack
 from roundsman_console.base.errors import InspectorError
+from roundsman_console.facts.cost.figures import load_figures
 from roundsman_console.facts.cost.live import UsageRead
 from roundsman_console.facts.cost.prices import Prices, load_prices
 from roundsman_console.facts.cost.usage import sizes_of, spent_of
@@ -61,7 +62,7 @@ def test_what_was_spent_is_read_from_the_beginning_of_the_proof_on(
 
     def read(_: DeployedStack, seconds: int, prices: Prices) -> UsageRead:
         asked.append(seconds)
-        return UsageRead(spent_of(used, 1.0, sizes_of({}), prices), metrics=2)
+        return UsageRead(spent_of(used, 1.0, sizes_of({}), load_figures(), prices), metrics=2)
 
     monkeypatch.setattr(price, "read_usage", read)
     monkeypatch.setattr(price, "now", lambda: 90 * MINUTE)

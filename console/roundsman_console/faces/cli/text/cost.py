@@ -9,11 +9,14 @@ from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.cost.estimate import CostCheaper, CostEstimate, CostVolume
 from roundsman_console.facts.cost.model import MILLION, PER_ORDER, PROFILES
 from roundsman_console.facts.cost.usage import (
+    MEMORY_WORDS,
     PAYLOADS_LEFT_OUT,
     CostSpent,
     amount,
     came_words,
     line_rows,
+    memory_columns,
+    memory_rows,
     no_figures,
     price_words,
     sum_words,
@@ -113,7 +116,7 @@ def volume_rows(
 
 
 def show_spent(spent: CostSpent, stack: str) -> None:
-    """Print the cost by part, then by workflow. `stack` is the name of the stack."""
+    """Print the cost by part, by workflow and by memory. `stack` is the name of the stack."""
     console = results()
     nothing = no_figures(spent)
     if nothing:
@@ -126,4 +129,9 @@ def show_spent(spent: CostSpent, stack: str) -> None:
         console.print()
         headings = ("Workflow", "Orders", "Decisions per order", "USD", "USD per million")
         console.print(_table(headings, workflow_rows(spent)))
-    console.print(f"\n{price_words(spent)}")
+    for of, rows in zip(("ms", "USD"), memory_rows(spent), strict=True):
+        if rows:
+            console.print()
+            console.print(_table(memory_columns(of), rows))
+    words = (*((MEMORY_WORDS,) if spent.functions else ()), price_words(spent))
+    console.print(f"\n{' '.join(words)}")
