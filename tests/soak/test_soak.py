@@ -135,6 +135,7 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(2000385, id="what one of enough steps has added is skipped by an early end"),
         pytest.param(2000412, id="turns wait for a person, beside a hold that has ended"),
         pytest.param(4000333, id="a list of which an added step comes after one item"),
+        pytest.param(2302, id="one of enough steps is undone for its next agent"),
         pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
 )

@@ -15,7 +15,7 @@ from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import COMMAND_KINDS, HistoryRow, Reconcile, Resubmit, Signalled
 from roundsman.model.instants import MINUTE, SKEW
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import ERASED, UNDO, AfterUndo, Task, Termination
+from roundsman.model.task import ERASED, UNDO, Task, Termination
 from roundsman_console.facts.audit.needs import undo_is_settled
 from roundsman_console.facts.audit.record_checks import NO_PLAN, OTHER_PLAN, PLAN_CHANGES
 from roundsman_console.facts.audit.stored_order import (
@@ -55,27 +55,27 @@ them is delivered again."""
 def undo_in_order(order: StoredOrder) -> Findings:
     """Check that each undo began once what came after its step was finished.
 
-    That of one of many that is left out may begin before: what comes after it has begun without it,
-    but for what it has added itself.
+    That of one of many may begin before, if it is left out or undone to begin again: what comes
+    after it has begun without it, but for what it has added itself.
     """
     plan = order.expanded
     if plan is None:
         yield NO_PLAN
         return
     task = order.task
-    left_out = {
+    not_awaited = {
         name
         for name, record in task.steps.items()
-        if record.after_undo is AfterUndo.SKIPPED and name in plan.quorums
+        if record.after_undo is not None and name in plan.quorums
     }
     for name, record in task.steps.items():
         if record.operation != UNDO or not record.under_way or name not in plan.steps:
             continue
-        later = added_after(plan, name) if name in left_out else plan.later(name)
+        later = added_after(plan, name) if name in not_awaited else plan.later(name)
         ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
         if ahead:
             yield BrokenPromise(f"{name} is undone before {' and '.join(ahead)}")
-    found = list(_undone_too_early(plan, order.history or (), left_out))
+    found = list(_undone_too_early(plan, order.history or (), not_awaited))
     if found and order.was_commanded(*PLAN_CHANGES):
         yield OTHER_PLAN
     else:
@@ -83,11 +83,11 @@ def undo_in_order(order: StoredOrder) -> Findings:
 
 
 def _undone_too_early(
-    plan: Plan, history: Sequence[HistoryRow], left_out: Collection[str]
+    plan: Plan, history: Sequence[HistoryRow], not_awaited: Collection[str]
 ) -> Iterator[BrokenPromise]:
     """The undos that began while the undo of a later step was under way, by their rows.
 
-    Those of `left_out` need not wait.
+    Those of `not_awaited` need not wait.
     """
     begun: dict[str, int] = {}
     for row in history:
@@ -97,7 +97,7 @@ def _undone_too_early(
             if row.kind in (UNDONE, UNDO_FAILED, "rerouted", "resolve"):
                 begun.pop(row.step, None)
             continue
-        waits = row.step in plan.steps and row.step not in left_out
+        waits = row.step in plan.steps and row.step not in not_awaited
         for other in plan.later(row.step) if waits else ():
             if other in begun:
                 what = f"the undo of {row.step} began before that of {other} was finished"
