@@ -334,6 +334,25 @@ def test_one_that_was_to_go_on_at_another_agent_is_undone_with_the_rest() -> Non
     assert world.record("sea").after_undo is None
 
 
+def test_one_that_is_undone_to_go_on_at_another_agent_does_not_wait_for_what_has_begun_since() -> (
+    None
+):
+    once = {"compensation": UNFENCED, "retry": ONCE}
+    sea = step("sea", agents=("sea", "pier"), next_agent_on=("CardDeclined",), **once)
+    air = step("air", agent="air", **once)
+    book = step("book", AnyOf(sea, air), **once)
+    world = begun(sea, air, book, on_failure=Undo())
+    world.is_refused("sea")
+    world.succeeds("air")
+    world.succeeds("book")
+    assert world.record("sea").after_undo is AfterUndo.NEXT_AGENT
+    decision = world.wait_until(world.record("sea").not_before).start()
+    assert requests_in(decision) == ["sea"]
+    assert requests_in(world.succeeds("sea")) == [], "it is not needed any more"
+    assert world.state("sea") is P.SKIPPED
+    assert world.task_state() is TaskState.COMPLETED
+
+
 def test_one_that_may_have_been_performed_before_a_restore_is_undone_although_it_never_began() -> (
     None
 ):

@@ -144,11 +144,10 @@ def ready_to_undo(context: DecisionContext) -> list[StepPlan]:
 def _waits(context: DecisionContext, step: StepPlan, waiting: Container[str]) -> bool:
     """Whether the undo has to wait for the steps that come after this one.
 
-    That of one of many that is not needed does not: they have begun without it.
+    That of one of many does not, unless the whole task is undone: they have begun without it.
     """
-    record = context.decision.step(step.name)
-    goes_on = goes_on_after_undo(context.decision.ending, record)
-    return step.name in waiting and not (goes_on and _is_left_out(context, step, record))
+    goes_on = goes_on_after_undo(context.decision.ending, context.decision.step(step.name))
+    return step.name in waiting and not (goes_on and step.name in context.plan.quorums)
 
 
 def _is_left_out(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
