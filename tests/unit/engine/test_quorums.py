@@ -337,10 +337,11 @@ def test_one_that_was_to_go_on_at_another_agent_is_undone_with_the_rest() -> Non
 def test_one_that_is_undone_to_go_on_at_another_agent_does_not_wait_for_what_has_begun_since() -> (
     None
 ):
-    once = {"compensation": UNFENCED, "retry": ONCE}
-    sea = step("sea", agents=("sea", "pier"), next_agent_on=("CardDeclined",), **once)
-    air = step("air", agent="air", **once)
-    book = step("book", AnyOf(sea, air), **once)
+    sea = step(
+        "sea", agents=("sea", "pier"), next_agent_on=("CardDeclined",), compensation=UNFENCED
+    )
+    air = step("air", agent="air", compensation=UNFENCED)
+    book = step("book", AnyOf(sea, air), compensation=UNFENCED)
     world = begun(sea, air, book, on_failure=Undo())
     world.is_refused("sea")
     world.succeeds("air")
