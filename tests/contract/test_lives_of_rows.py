@@ -134,6 +134,9 @@ class Life:
             for _ in range(self.dice.choice([1, 2])):
                 self.world.store.clear_owed(without_owed(task, self.now))
                 self.check()
+            if task.ended and self.dice.random() < 0.4:
+                # A late reply, decided on the record as it was before that.
+                self.save(task, self.next(task, dict(task.steps)))
             return
         after = self.decided(task)
         if after is not None:

@@ -311,6 +311,8 @@ class DynamoStore:
         rows, the transaction's `ClientRequestToken` makes the repeat succeed.)
         """
         condition = {":seen": number(seen), ":created": number(task.created_at)}
+        if _may_be_cleared(task):
+            task = _as_cleared(task, orders_expire=self._retention is not None)
         before, task = task, with_order_expiry(task, self._retention)
         of_order = self._order_write(before, task, search)
         division, removed = divide(task), removed_at_once(task)
@@ -802,6 +804,30 @@ class DynamoStore:
             "ConsistentRead": True,
         }
         return self._pages(query, f"reading the history of the task {task_id}")
+
+
+def _may_be_cleared(task: Task) -> bool:
+    """Whether what an ended task owes may have been cleared since its record was read.
+
+    That keeps the version, and gives the rows beside the record an expiry that it has itself.
+    """
+    return task.ended and any(owed.seq < task.version for owed in task.owed)
+
+
+def _as_cleared(task: Task, *, orders_expire: bool) -> Task:
+    """The task as if its rows, and its order row, had an expiry, so that a write takes it away."""
+    rows = tuple(replace(row, expires_at=0) for row in task.settled)
+    inputs, results = (
+        replace(rows, expires_at=0) if rows.count else rows
+        for rows in (task.input_rows, task.result_rows)
+    )
+    return replace(
+        task,
+        settled=rows,
+        input_rows=inputs,
+        result_rows=results,
+        order_expires=task.order_expires or orders_expire,
+    )
 
 
 def _as_seen(task: Task) -> Item:
