@@ -136,6 +136,8 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
         pytest.param(2000412, id="turns wait for a person, beside a hold that has ended"),
         pytest.param(4000333, id="a list of which an added step comes after one item"),
         pytest.param(2302, id="one of enough steps is undone for its next agent"),
+        pytest.param(5247, id="one of enough steps succeeds while its task is ending"),
+        pytest.param(5398, id="a late answer is decided on the record before it was cleared"),
         pytest.param(259, id="a signal is refused beside a step that is parked"),
     ],
 )

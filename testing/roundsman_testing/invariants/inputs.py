@@ -102,12 +102,15 @@ def _has_step_input(task: Task, request: AgentRequest) -> bool:
 
 
 def _is_left_out(plan: Plan, task: Task, name: str, reader: str | None) -> bool:
-    """Whether this one of many has not succeeded, with all that it has added.
+    """Whether this one of many is not among the first that have succeeded, with what they added.
 
     What it has added reads its result all the same: `reader` is the step that reads.
     """
-    [mine] = (member for member in plan.quorums[name].members if name in member.names)
-    return reader not in mine.names and not has_succeeded(task, mine)
+    quorum = plan.quorums[name]
+    [mine] = (member for member in quorum.members if name in member.names)
+    succeeded = [member for member in quorum.members if has_succeeded(task, member)]
+    succeeded.sort(key=lambda one: max(task.step(each).finished_at or 0 for each in one.names))
+    return reader not in mine.names and mine not in succeeded[: quorum.enough]
 
 
 def _is_not_needed(plan: Plan, task: Task, name: str, reader: str | None) -> bool:

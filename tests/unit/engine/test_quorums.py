@@ -354,6 +354,19 @@ def test_one_that_is_undone_to_go_on_at_another_agent_does_not_wait_for_what_has
     assert world.task_state() is TaskState.COMPLETED
 
 
+def test_one_that_succeeds_while_the_task_is_ending_changes_no_request() -> None:
+    sea = step("sea", agent="sea", compensation=FENCED)
+    air = step("air", agent="air", compensation=FENCED)
+    book = step("book", AnyOf(sea, air), compensation=FENCED)
+    world = begun(sea, air, book, step("pay", retry=ONCE), on_failure=Undo())
+    world.succeeds("air", {"price": 3})
+    before = world.request("book").results
+    world.is_refused("pay")
+    world.wait(1).succeeds("sea", {"price": 1})
+    assert world.state("sea") is P.PROCESSED
+    assert world.request("book").results == before == {"air": {"price": 3}}
+
+
 def test_one_that_may_have_been_performed_before_a_restore_is_undone_although_it_never_began() -> (
     None
 ):

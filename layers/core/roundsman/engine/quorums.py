@@ -50,14 +50,16 @@ def results(plan: Plan, task: Task, reader: str | None = None) -> dict[str, Json
     """The results of the task's steps (`Task.results`); `plan` is expanded for the task.
 
     A member that is not needed has none, whether it has ended or not: so all requests of what comes
-    after it have the same results. What it has added goes on to read it: `reader` is the step that
-    reads.
+    after it have the same results. That also holds for one that succeeds late in a task that is
+    ending, where nothing stops it. What a member has added goes on to read it: `reader` is the step
+    that reads.
     """
     reached = {one.step: one for one in plan.quorums.values() if _is_reached(one, task.step)}
     found = task.results([step for step, one in reached.items() if _is_of_items(one)])
     for step, one in reached.items():
+        kept = _first(one, task.step, task.step)
         for place, member in enumerate(one.members):
-            if reader in member.names or _has_succeeded(member, task.step):
+            if reader in member.names or member in kept:
                 continue
             items = found.get(step)
             if _is_of_items(one) and isinstance(items, list):
@@ -90,10 +92,16 @@ def is_unneeded(plan: Plan, step: Records, before: Records, name: str) -> bool:
     [mine] = (member for member in quorum.members if name in member.names)
     if _is_lost(mine, step):
         return True
+    kept = _first(quorum, step, before)
+    return len(kept) == quorum.enough and mine not in kept
+
+
+def _first(quorum: Quorum, step: Records, before: Records) -> list[QuorumMember]:
+    """The members that have succeeded first, at most as many as are enough; by `before`, then by
+    their times."""
     succeeded = [member for member in quorum.members if _has_succeeded(member, step)]
     succeeded.sort(key=lambda one: (not _has_succeeded(one, before), _finished_at(one, step)))
-    kept = succeeded[: quorum.enough]
-    return len(kept) == quorum.enough and mine not in kept
+    return succeeded[: quorum.enough]
 
 
 def added_after(plan: Plan, name: str) -> list[str]:
