@@ -22,7 +22,23 @@ def noted(many: int) -> MadeOrder:
     [(loop_of, 900), (noted, 1_000)],
     ids=["900 steps, of which one failed", "1,000 steps, all undone"],
 )
-def test_the_page_of_a_thousand_steps_has_at_most_100_kb_and_leads_to_each_step(
+def test_the_page_of_a_thousand_steps_has_at_most_100_kb(
+    browser: Browser, make: Callable[[int], MadeOrder], many: int
+) -> None:
+    browser.operator.world.clock.now += 3 * 3_600_000  # after what its history says
+    store(make(many), browser.inspector.stack, "ord-1")
+    every = f"{many + 2:,}".replace(",", " ")
+    for address in ("", "?from=0", f"?from={many // 2}", f"?from={many}", f"?history={many // 2}"):
+        assert len(browser.html(f"/orders/ord-1{address}").encode()) <= MOST_BYTES, address
+    assert f"Steps 1 to {ON_A_PAGE} of {every}, in" in browser.page("/orders/ord-1?from=0")
+
+
+@pytest.mark.parametrize(
+    ("make", "many"),
+    [(loop_of, 160), (noted, 160)],
+    ids=["one of its steps failed", "all of its steps undone"],
+)
+def test_the_page_of_many_steps_leads_to_each_step_and_to_its_whole_history(
     browser: Browser, make: Callable[[int], MadeOrder], many: int
 ) -> None:
     made = make(many)
