@@ -7,7 +7,7 @@ the supervisor, it is what the model has for one message or pass; the rest waits
 the scheduler, whose batches may be larger, it is the same share of the duration as in the model.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -105,3 +105,39 @@ def _processor_ms(function: str, ms: float, memory: int, figures: Figures, price
     if role == "agent":
         return min(ms, of_model)
     return ms * of_model / message_ms(role, wanted, figures, prices)
+
+
+MEMORY_WORDS = (
+    "Estimates by the durations of this period: more memory makes the functions' own time shorter, "
+    "not what they wait for. docs/explanation/cost.md#memory says how to choose."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTable:
+    """One figure of each function, now and with other memory, as a table for a person."""
+
+    of: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def memory_tables(functions: Sequence[FunctionCost]) -> list[MemoryTable]:
+    """Return the table of the ms of an invocation, then that of USD; no table without functions."""
+    if not functions:
+        return []
+    shown: tuple[tuple[str, Callable[[CostOfMemory], str]], ...] = (
+        ("ms", lambda cost: f"{cost.ms:,.0f}"),
+        ("USD", lambda cost: f"{cost.usd:,.2f}"),
+    )
+    return [
+        MemoryTable(
+            of,
+            (f"{of}, by MB", "MB now", "now", *(f"{memory:,}" for memory in MEMORIES)),
+            [
+                (one.function, f"{one.now.memory:,}", *map(text, (one.now, *one.others)))
+                for one in functions
+            ],
+        )
+        for of, text in shown
+    ]

@@ -10,13 +10,7 @@ from typing import Annotated
 from roundsman_console.base.constraints import Date
 from roundsman_console.base.result import HIDDEN, Shown, rounded
 from roundsman_console.facts.cost.figures import Figures
-from roundsman_console.facts.cost.memory import (
-    MEMORIES,
-    SUPERVISOR,
-    FunctionCost,
-    Ran,
-    function_costs,
-)
+from roundsman_console.facts.cost.memory import SUPERVISOR, FunctionCost, Ran, function_costs
 from roundsman_console.facts.cost.model import (
     DEFAULT_MEMORY,
     GB,
@@ -244,25 +238,3 @@ def workflow_rows(spent: CostSpent) -> list[tuple[str, str, str, str, str]]:
         )
         for one in spent.workflows
     ]
-
-
-def memory_columns(of: str) -> tuple[str, ...]:
-    """Return the headings of the rows of `memory_rows`; `of` is the unit: `ms` or `USD`."""
-    return (f"{of}, by MB", "MB now", "now", *(f"{memory:,}" for memory in MEMORIES))
-
-
-def memory_rows(spent: CostSpent) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Return for each function, its memory, and its ms an invocation now and with other memory;
-    then the same in USD."""
-    times, costs = list[tuple[str, ...]](), list[tuple[str, ...]]()
-    for one in spent.functions:
-        head, each = (one.function, f"{one.now.memory:,}"), (one.now, *one.others)
-        times.append((*head, *(f"{cost.ms:,.0f}" for cost in each)))
-        costs.append((*head, *(f"{cost.usd:,.2f}" for cost in each)))
-    return times, costs
-
-
-MEMORY_WORDS = (
-    "Estimates by the durations of this period: more memory makes the functions' own time shorter, "
-    "not what they wait for. docs/explanation/cost.md#memory says how to choose."
-)

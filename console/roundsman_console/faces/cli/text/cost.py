@@ -7,16 +7,14 @@ from rich.table import Table
 from roundsman_console.faces.cli.inert_text import plain
 from roundsman_console.faces.cli.terminal import results
 from roundsman_console.facts.cost.estimate import CostCheaper, CostEstimate, CostVolume
+from roundsman_console.facts.cost.memory import MEMORY_WORDS, memory_tables
 from roundsman_console.facts.cost.model import MILLION, PER_ORDER, PROFILES
 from roundsman_console.facts.cost.usage import (
-    MEMORY_WORDS,
     PAYLOADS_LEFT_OUT,
     CostSpent,
     amount,
     came_words,
     line_rows,
-    memory_columns,
-    memory_rows,
     no_figures,
     price_words,
     sum_words,
@@ -129,9 +127,9 @@ def show_spent(spent: CostSpent, stack: str) -> None:
         console.print()
         headings = ("Workflow", "Orders", "Decisions per order", "USD", "USD per million")
         console.print(_table(headings, workflow_rows(spent)))
-    for of, rows in zip(("ms", "USD"), memory_rows(spent), strict=True):
-        if rows:
-            console.print()
-            console.print(_table(memory_columns(of), rows))
-    words = (*((MEMORY_WORDS,) if spent.functions else ()), price_words(spent))
+    tables = memory_tables(spent.functions)
+    for table in tables:
+        console.print()
+        console.print(_table(table.columns, table.rows))
+    words = (*((MEMORY_WORDS,) if tables else ()), price_words(spent))
     console.print(f"\n{' '.join(words)}")

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 
 from roundsman_console.facts.cost.live import DEFAULT_SINCE, UsageRead, read_since, read_usage
+from roundsman_console.facts.cost.memory import MEMORY_WORDS, memory_tables
 from roundsman_console.facts.cost.prices import load_prices
 from roundsman_console.facts.cost.usage import (
-    MEMORY_WORDS,
     came_words,
     line_rows,
-    memory_columns,
-    memory_rows,
     no_figures,
     price_words,
     sum_words,
@@ -39,11 +37,7 @@ def _shown(found: UsageRead) -> Mapping[str, object]:
         "came": came_words(spent),
         "lines": line_rows(spent),
         "workflows": workflow_rows(spent),
-        "memory": [
-            (of, memory_columns(of), rows)
-            for of, rows in zip(("ms", "USD"), memory_rows(spent), strict=True)
-            if rows
-        ],
+        "memory": memory_tables(spent.functions),
         "memory_words": MEMORY_WORDS,
         "sum": sum_words(spent),
         "prices": price_words(spent),
