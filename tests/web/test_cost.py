@@ -15,6 +15,7 @@ def used(browser: Browser) -> Browser:
         noted(browser.operator, "TaskDecisions", decisions, service="scheduler", workflow=workflow)
     supervisor = browser.operator.world.stack.outputs["SupervisorFunctionName"]
     noted(browser.operator, "Invocations", 5e7, FunctionName=supervisor)
+    noted(browser.operator, "Duration", 1e10, FunctionName=supervisor)
     return browser
 
 
@@ -41,6 +42,28 @@ def test_the_figures_are_those_of_the_command_line(used: Browser) -> None:
     assert "gift<b> 1 8.0" in page
     assert "<b>" not in used.html("/cost?since=2h")
     assert "metrics, 0.00" in page
+
+
+def test_page_and_command_line_show_what_other_memory_would_cost(used: Browser) -> None:
+    spent = used.operator.reads("cost", "--since", "2h")["spent"]
+    assert isinstance(spent, dict)
+    [found] = spent["functions"]
+    now, others = found["now"], found["others"]
+    assert (now["ms"], now["memory"]) == (200, 256)
+    shown = [
+        f"SupervisorFunction 256 {' '.join(cells)}"
+        for cells in (
+            [f"{cost['ms']:,.0f}" for cost in (now, *others)],
+            [f"{cost['usd']:,.2f}" for cost in (now, *others)],
+        )
+    ]
+    printed = " ".join(used.operator.types("cost", "--since", "2h").stdout.split())
+    page = used.page("/cost?since=2h")
+    for where in (page, printed):
+        assert all(row in where for row in shown)
+        assert "not what they wait for" in where
+    for of in ("ms", "USD"):
+        assert f"Function MB now {of} now at 128 MB at 256 MB" in page
 
 
 def test_a_stack_of_which_nothing_is_known_says_so(

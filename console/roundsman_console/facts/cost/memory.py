@@ -133,7 +133,7 @@ def memory_tables(functions: Sequence[FunctionCost]) -> list[MemoryTable]:
     return [
         MemoryTable(
             of,
-            (f"{of}, by MB", "MB now", "now", *(f"{memory:,}" for memory in MEMORIES)),
+            ("Function", "MB now", f"{of} now", *(f"at {memory:,} MB" for memory in MEMORIES)),
             [
                 (one.function, f"{one.now.memory:,}", *map(text, (one.now, *one.others)))
                 for one in functions
